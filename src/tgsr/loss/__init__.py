@@ -1,0 +1,9 @@
+"""The loss: named terms over a problem, its weighted sum, its gradient, its rows and their Jacobian."""
+
+from tgsr.loss._jacobian import weighted_jacobian as weighted_jacobian
+from tgsr.loss._jacobian import weighted_rows as weighted_rows
+from tgsr.loss._objective import Batch as Batch
+from tgsr.loss._objective import Controls as Controls
+from tgsr.loss._objective import Objective as Objective
+from tgsr.loss._objective import TermBatch as TermBatch
+from tgsr.loss._build import build_objective as build_objective

@@ -1,0 +1,27 @@
+"""From a problem, an architecture and numbers of points to an objective."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tgsr.loss._objective import Objective, block_count
+from tgsr.loss._plan import plan_term
+from tgsr.loss._scaling import build_surrogate, part_sizes
+from tgsr.loss._terms import build_terms
+from tgsr.network._propagate import MLP
+from tgsr.problem._conditions import Points
+from tgsr.problem._problem import Problem
+
+
+def build_objective(
+    problem: Problem, mlp: MLP, points: Points, seed: int, *, collapsing: bool = True, blocks: int | None = None
+) -> Objective:
+    """Trace every row of the problem, choose channels, sizes and blocks. Nothing here sees a truth."""
+    surrogate = build_surrogate(problem, mlp)
+    terms = build_terms(problem, points)
+    sigmas = sum(part.kind == "data" for term in terms for part in term.parts)
+    plans = tuple(plan_term(term, problem, surrogate, sigmas) for term in terms)
+    sizes = tuple(tuple(part_sizes(problem, surrogate, plan, seed)) for plan in plans)
+    counts = [len(plan.term.draw(np.random.Generator(np.random.Philox(0)))[0]) for plan in plans]
+    how_many = blocks or block_count(plans, surrogate, counts)
+    return Objective(problem, surrogate, plans, sizes, how_many, collapsing)

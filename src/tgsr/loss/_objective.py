@@ -1,0 +1,204 @@
+"""The loss as one function of theta: a weighted sum of mean squares, evaluated in blocks of points.
+
+Every block holds the same share of every term, so that a block's channels stay in cache through all layers, memory does
+not grow with the number of points, and the sum over blocks has a fixed order (the same bits on one core and on two).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tgsr._random import stream
+from tgsr.loss._plan import TermPlan, coefficient
+from tgsr.loss._terms import Getter, Part, Place
+from tgsr.network._propagate import Operator
+from tgsr.network._surrogate import Surrogate
+from tgsr.problem._fields import Index
+from tgsr.problem._problem import Problem
+
+# Rows of the matrix products of one block: larger ones leave the cache, smaller ones waste time on overheads.
+BLOCK_NUMBERS = 250_000
+
+
+class TermBatch(NamedTuple):
+    """The points of a term in blocks: x per point set (blocks, points, d), share (blocks, points) is 1/n or 0."""
+
+    x: tuple[jax.Array, ...]
+    share: jax.Array
+    stored: dict[str, jax.Array]
+
+
+Batch = tuple[TermBatch, ...]
+
+
+class Controls(NamedTuple):
+    """What may change between outer epochs without a new program."""
+
+    weights: jax.Array  # one per part
+    sigma: jax.Array  # one per measured part
+    mask: jax.Array  # 1 where theta is trained, 0 where it stays
+    anchor: jax.Array  # theta is drawn to the anchor with strength pull: + sum pull (theta - anchor)^2
+    pull: jax.Array
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The loss of a problem: named parts, their sum, its gradient, and its rows."""
+
+    problem: Problem
+    surrogate: Surrogate
+    plans: tuple[TermPlan, ...]
+    sizes: tuple[tuple[float, ...], ...]  # characteristic size of each part of each term
+    blocks: int
+    collapsing: bool = True
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Every part of every term, in the order of weights and histories."""
+        return tuple(part for plan in self.plans for part in plan.term.parts)
+
+    # ---- points
+
+    def draw(self, seed: int, name: str = "main-batch", *index: int, keep: Batch | None = None) -> Batch:
+        """Points for every term from stream `name`; measured points stay those of `keep`, if given."""
+        batches = []
+        for number, plan in enumerate(self.plans):
+            if keep is not None and plan.term.fixed:
+                batches.append(keep[number])
+                continue
+            # Each term has its own stream: how many points one draws cannot move another's.
+            points = plan.term.draw(stream(seed, name, *index, number))
+            batches.append(self.blocked(points, dict(plan.term.stored)))
+        return tuple(batches)
+
+    def blocked(self, points: Sequence[np.ndarray], stored: Mapping[str, np.ndarray]) -> TermBatch:
+        """Points cut into this objective's blocks; padding repeats the first points with share 0."""
+        n = len(points[0])
+        per_block = -(-n // self.blocks)
+        order = np.resize(np.arange(n), self.blocks * per_block)
+        real = np.arange(self.blocks * per_block) < n
+
+        def cut(array: np.ndarray) -> jax.Array:
+            return jnp.asarray(array[order].reshape(self.blocks, per_block, *array.shape[1:]))
+
+        share = np.where(real, 1.0 / n, 0.0).reshape(self.blocks, per_block)
+        return TermBatch(tuple(cut(p) for p in points), jnp.asarray(share), {k: cut(v) for k, v in stored.items()})
+
+    def points_of(self, batch: Batch, term: int) -> np.ndarray:
+        """The real points of a term, without padding."""
+        x, share = np.asarray(batch[term].x[0]), np.asarray(batch[term].share)
+        return x.reshape(-1, x.shape[-1])[share.reshape(-1) > 0]
+
+    # ---- the loss
+
+    def rows(self, theta: jax.Array, block: Batch, controls: Controls) -> list[list[jax.Array]]:
+        """The scaled rows of every term at one block of points."""
+        return [self.term_rows(number, theta, block[number], controls) for number in range(len(self.plans))]
+
+    def term_rows(self, number: int, theta: jax.Array, batch: TermBatch, controls: Controls) -> list[jax.Array]:
+        """The scaled rows of one term at a block of its points."""
+        plan = self.plans[number]
+        if self.collapsing and plan.collapses:
+            rows = self._collapsed_rows(plan, theta, batch, controls)
+        else:
+            getters = [
+                self.surrogate.getter(self.surrogate.tapes(theta, x, wanted))
+                for x, wanted in zip(batch.x, plan.wanted, strict=True)
+            ]
+            place = Place(getters, batch.x, self.surrogate.unknowns(theta), batch.stored, controls.sigma)
+            rows = [part.row(place) for part in plan.term.parts]
+        return [row / size for row, size in zip(rows, self.sizes[number], strict=True)]
+
+    def _collapsed_rows(
+        self, plan: TermPlan, theta: jax.Array, batch: TermBatch, controls: Controls
+    ) -> list[jax.Array]:
+        """Rows in which collapsed derivatives are set to zero and their operator's value is added instead."""
+        x, unknowns = batch.x[0], self.surrogate.unknowns(theta)
+        zero = jnp.zeros(x.shape[0])
+
+        def any_value(name: str, index: Index) -> jax.Array:
+            return zero  # the coefficients depend on no field
+
+        operators: dict[int, list[Operator]] = {}
+        for collapse in plan.collapses:
+            net = self.surrogate.nets[collapse.net]
+            operators.setdefault(collapse.net, []).append(
+                {
+                    net.local(index): net.stretch(net.local(index))
+                    * coefficient(plan.term, collapse.part, (collapse.field, index), any_value, x, unknowns)
+                    for index in collapse.indices
+                }
+            )
+        tapes = self.surrogate.tapes(theta, x, plan.carried, operators)
+        get = self.surrogate.getter(tapes)
+        rows = []
+        for number, part in enumerate(plan.term.parts):
+            mine = [c for c in plan.collapses if c.part == number]
+            gone = {(c.field, index) for c in mine for index in c.indices}
+            place = Place([_without(get, gone, zero)], batch.x, unknowns, batch.stored, controls.sigma)
+            row = part.row(place)
+            for collapse in mine:
+                net = self.surrogate.nets[collapse.net]
+                column = net.fields.index(collapse.field)
+                slot = [c for c in plan.collapses if c.net == collapse.net].index(collapse)
+                row = row + net.scale[column] * tapes[collapse.net].operators[slot][:, column]
+            rows.append(row)
+        return rows
+
+    def block_parts(self, theta: jax.Array, block: Batch, controls: Controls) -> jax.Array:
+        """The mean-square contribution of one block to every part."""
+        squares = [
+            jnp.sum(batch.share * row * row)
+            for batch, rows in zip(block, self.rows(theta, block, controls), strict=True)
+            for row in rows
+        ]
+        return jnp.stack(squares)
+
+    def value(self, theta: jax.Array, batch: Batch, controls: Controls) -> tuple[jax.Array, jax.Array]:
+        """(loss, parts): the weighted sum and the mean squares behind it."""
+        start = jnp.zeros(len(self.parts))
+        parts, _ = jax.lax.scan(lambda s, block: (s + self.block_parts(theta, block, controls), None), start, batch)
+        return self.total(theta, parts, controls), parts
+
+    @staticmethod
+    def total(theta: jax.Array, parts: jax.Array, controls: Controls) -> jax.Array:
+        """The loss from its parts."""
+        return controls.weights @ parts + controls.pull @ (theta - controls.anchor) ** 2
+
+    def closure(
+        self, theta: jax.Array, batch: Batch, controls: Controls
+    ) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
+        """((loss, parts), gradient): one evaluation of the budget."""
+
+        def block_loss(theta: jax.Array, block: Batch) -> tuple[jax.Array, jax.Array]:
+            parts = self.block_parts(theta, block, controls)
+            return controls.weights @ parts, parts
+
+        def add(total: tuple[jax.Array, jax.Array], block: Batch) -> tuple[tuple[jax.Array, jax.Array], None]:
+            (_, parts), gradient = jax.value_and_grad(block_loss, has_aux=True)(theta, block)
+            return (total[0] + parts, total[1] + gradient), None
+
+        start = (jnp.zeros(len(self.parts)), jnp.zeros_like(theta))
+        (parts, gradient), _ = jax.lax.scan(add, start, batch)
+        gradient = controls.mask * (gradient + 2.0 * controls.pull * (theta - controls.anchor))
+        return (self.total(theta, parts, controls), parts), gradient
+
+
+def _without(get: Getter, gone: set[tuple[str, Index]], zero: jax.Array) -> Getter:
+    return lambda name, index: zero if (name, index) in gone else get(name, index)
+
+
+def block_count(plans: Sequence[TermPlan], surrogate: Surrogate, counts: Sequence[int]) -> int:
+    """How many blocks keep one block's channels in cache."""
+    numbers = 0
+    for plan, n in zip(plans, counts, strict=True):
+        for wanted in plan.wanted:
+            for net, channels in surrogate.needs(wanted).items():
+                numbers += n * len(channels) * max(surrogate.nets[net].mlp.widths)
+    return max(1, min(-(-numbers // BLOCK_NUMBERS), max(counts)))

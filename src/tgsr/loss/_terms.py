@@ -1,0 +1,360 @@
+"""From a problem to the terms of its loss: which points, which rows vanish there, and what each part is called.
+
+A *term* is a set of points with everything that is asked there, so that networks run over its points once. Each of its
+*parts* is one row per point: an equation, a condition, a measured field. The loss is a weighted sum of mean squares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tgsr._errors import InputError, plain
+from tgsr.problem._conditions import (
+    AnyCondition,
+    Condition,
+    Dirichlet,
+    Initial,
+    Neumann,
+    Periodic,
+    Points,
+    Robin,
+)
+from tgsr.problem._data import Data
+from tgsr.problem._domain import Face
+from tgsr.problem._fields import FieldView, Index
+from tgsr.problem._names import arguments_of, call_by_name, describe
+from tgsr.problem._noise import Noise
+from tgsr.problem._problem import Problem
+
+Getter = Callable[[str, Index], jax.Array]
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a row may use: fields at each of its points, coordinates, unknowns, and numbers stored per point."""
+
+    getters: Sequence[Getter]
+    x: Sequence[jax.Array]  # one (points, d) per point set; periodic conditions have two
+    unknowns: Mapping[str, jax.Array]
+    stored: Mapping[str, jax.Array]
+    sigma: jax.Array  # one per measured part of the whole loss
+
+
+@dataclass(frozen=True)
+class Part:
+    """One named row per point, and how it is weighed."""
+
+    name: str
+    kind: str  # 'pde', 'bc', 'ic' or 'data'
+    row: Callable[[Place], jax.Array]
+    noise: Noise | None = None
+    sigma_number: int = -1
+    scale: float = 1.0  # rows are divided by it: a characteristic size of what must vanish
+
+
+@dataclass(frozen=True)
+class Term:
+    """A set of points and the parts that are asked there."""
+
+    name: str
+    parts: tuple[Part, ...]
+    draw: Callable[[np.random.Generator], list[np.ndarray]]
+    stored: Mapping[str, np.ndarray] = field(default_factory=dict)
+    fixed: bool = False  # measured points never move
+
+
+class _Builder:
+    def __init__(self, problem: Problem, points: Points) -> None:
+        self.problem, self.points = problem, points
+        self.axes = problem.domain.names
+        self.names: dict[str, int] = {}
+
+    def named(self, name: str) -> str:
+        """`name`, numbered from its second use on."""
+        count = self.names[name] = self.names.get(name, 0) + 1
+        return name if count == 1 else f"{name}#{count}"
+
+    def values(self, place: Place, which: int = 0) -> dict[str, Any]:
+        """What functions are bound to by name."""
+        found: dict[str, Any] = {name: place.x[which][:, i] for i, name in enumerate(self.axes)}
+        for name in self.problem.all_fields:
+            found[name] = FieldView(name, self.axes, lambda index, name=name: place.getters[which](name, index))
+        return {**found, **place.unknowns}
+
+    def bound(self, function: Callable[..., Any] | float, what: str) -> Callable[[Place], Any]:
+        """A user's function, or a number, as a function of the place."""
+        if not callable(function):
+            return lambda place: jnp.asarray(float(function))
+        names = arguments_of(function, self.problem.argument_names, what)
+        return lambda place: called(function, names, self.values(place), what)
+
+    # ---- where the points are
+
+    def count(self, kind: str) -> int:
+        given = getattr(self.points, kind)
+        if given is not None:
+            return given
+        d = len(self.axes)
+        sizes = {"interior": (200, 1000, 2000), "boundary": (1, 200, 600), "initial": (1, 100, 400)}[kind]
+        return sizes[min(d, 3) - 1]
+
+    def on(self, face: Face | None, count: int) -> Callable[[np.random.Generator], list[np.ndarray]]:
+        return lambda rng: [self.problem.domain.draw(count, rng, self.points.sampling, face)]
+
+    def faces(self, at: object) -> list[Face]:
+        texts = [at] if isinstance(at, str) else at
+        if not isinstance(texts, (list, tuple)) or not texts:
+            raise InputError(f"at={plain(at, 60)!r} names no face", field="at", remedy='Write at="x=0" or a list of faces')
+        return [self.problem.domain.face(text) for text in texts]
+
+    def explicit(self, at: Mapping[str, Any]) -> np.ndarray:
+        """Points that a condition lists itself."""
+        missing = [name for name in self.axes if name not in at]
+        extra = [name for name in at if name not in self.axes]
+        if missing or extra:
+            wrong = missing or extra
+            raise InputError(
+                f"the points of a condition {'lack' if missing else 'have an unknown'} coordinate {wrong[0]!r}",
+                field="at",
+                remedy=f"Give one array for each of {', '.join(self.axes)}",
+            )
+        try:
+            columns = [np.atleast_1d(np.asarray(at[name], dtype=float)) for name in self.axes]
+            points = np.stack(np.broadcast_arrays(*columns), axis=1)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"the points of a condition cannot be read ({plain(error, 80)})",
+                field="at",
+                remedy="Give one-dimensional arrays of equal length",
+            ) from None
+        if points.ndim != 2 or not len(points) or not np.isfinite(points).all():
+            raise InputError("the points of a condition are not finite numbers in a list", field="at")
+        return points
+
+    # ---- the terms
+
+    def interior(self) -> Term:
+        parts = []
+        for function in self.problem.residuals:
+            row = self.bound(function, "a residual")
+            parts += self.split(self.named(describe(function)), "pde", row, f"residual {describe(function)!r}")
+        return Term("interior", tuple(parts), self.on(None, self.count("interior")))
+
+    def split(self, name: str, kind: str, row: Callable[[Place], Any], what: str) -> list[Part]:
+        """One part per component that the function returns."""
+        how_many = components(row, len(self.axes), self.problem, what)
+        if how_many == 0:
+            return [Part(name, kind, lambda place: flat(row(place), place, what))]
+        return [
+            Part(f"{name}[{i}]", kind, lambda place, i=i: flat(row(place)[i], place, what)) for i in range(how_many)
+        ]
+
+    def condition(self, condition: AnyCondition) -> list[Term]:
+        if isinstance(condition, Periodic):
+            return [self.periodic(condition)]
+        if isinstance(condition, Initial):
+            axis = self.axes.index(condition.time)
+            faces = [Face(axis, float(self.problem.domain.low[axis]), 0, f"{condition.time}=start")]
+            kind, label = "ic", f"initial {condition.field}" + (f" d{condition.order}" if condition.order else "")
+        elif isinstance(condition.at, Mapping):
+            points = self.explicit(condition.at)
+            label = condition.name or self.default_label(condition)
+            parts = self.split(self.named(label), "bc", self.row(condition, 0), f"condition {label!r}")
+            return [Term(label, tuple(parts), lambda rng: [points])]
+        else:
+            faces, kind, label = self.faces(condition.at), "bc", self.default_label(condition)
+        label = condition.name or label
+        out = []
+        for face in faces:
+            if isinstance(condition, (Neumann, Robin)) and not face.side:
+                raise InputError(
+                    f"{type(condition).__name__} needs a face of the box, and {face.name} is inside",
+                    field="at",
+                    remedy="Use Condition with u.x itself",
+                )
+            here = label if kind == "ic" else f"{label} {face.name}"
+            count = self.count("initial" if kind == "ic" else "boundary")
+            if kind == "bc":
+                count = max(1, round(count / self.boundary_faces))
+            parts = self.split(self.named(here), kind, self.row(condition, face.side), f"condition {here!r}")
+            out.append(Term(here, tuple(parts), self.on(face, count)))
+        return out
+
+    @property
+    def boundary_faces(self) -> int:
+        """Over how many faces the boundary points are split (each distinct face counts once)."""
+        seen = set()
+        for condition in self.problem.conditions:
+            at = getattr(condition, "at", None)
+            if at is not None and not isinstance(at, Mapping):
+                seen |= {face.name for face in self.faces(at)}
+            if isinstance(condition, Periodic):
+                seen |= {f"{condition.along} ends"}
+        return max(len(seen), 1)
+
+    @staticmethod
+    def default_label(condition: Any) -> str:
+        if isinstance(condition, Condition):
+            return describe(condition.residual)
+        return f"{type(condition).__name__.lower()} {condition.field}"
+
+    def row(self, condition: Any, side: int) -> Callable[[Place], Any]:
+        if isinstance(condition, Condition):
+            return self.bound(condition.residual, "a condition")
+        value = self.bound(condition.value, f"the value of {type(condition).__name__}")
+
+        def u(place: Place, index: Index = ()) -> jax.Array:
+            return place.getters[0](condition.field, index)
+
+        if isinstance(condition, Dirichlet):
+            return lambda place: u(place) - value(place)
+        if isinstance(condition, Initial):
+            axis = self.axes.index(condition.time)
+            return lambda place: u(place, (axis,) * condition.order) - value(place)
+        axis = self.faces(condition.at)[0].axis
+        if isinstance(condition, Neumann):
+            return lambda place: side * u(place, (axis,)) - value(place)
+        a, b = self.bound(condition.a, "a of Robin"), self.bound(condition.b, "b of Robin")
+        return lambda place: a(place) * u(place) + b(place) * side * u(place, (axis,)) - value(place)
+
+    def periodic(self, condition: Periodic) -> Term:
+        axis = self.axes.index(condition.along)
+        low, high = float(self.problem.domain.low[axis]), float(self.problem.domain.high[axis])
+        count = max(1, round(self.count("boundary") / self.boundary_faces))
+
+        def draw(rng: np.random.Generator) -> list[np.ndarray]:
+            start = self.problem.domain.draw(count, rng, self.points.sampling, Face(axis, low, -1, "low"))
+            end = start.copy()
+            end[:, axis] = high
+            return [start, end]
+
+        parts = []
+        for name in condition.fields or self.problem.fields:
+            for order in range(condition.order):
+                index = (axis,) * order
+                label = self.named(condition.name or f"periodic {name}" + (f" d{order}" if order else ""))
+                parts.append(
+                    Part(label, "bc", lambda p, n=name, i=index: p.getters[0](n, i) - p.getters[1](n, i))
+                )
+        return Term(f"periodic {condition.along}", tuple(parts), draw)
+
+    def data(self, data: Data, number: int) -> list[Term]:
+        out = []
+        for name, values in data.values.items():
+            measured = ~np.isnan(values)
+            points = np.stack([data.points[axis][measured] for axis in self.axes], axis=1)
+            noise = data.noise[name]
+            label = data.name if len(data.values) == 1 else f"{data.name} {name}"
+
+            def row(place: Place, name: str = name, noise: Noise = noise, number: int = number) -> jax.Array:
+                z = (place.getters[0](name, ()) - place.stored["values"]) / place.sigma[number]
+                return whitened(z, noise)
+
+            part = Part(self.named(label), "data", row, noise, number)
+            out.append(
+                Term(label, (part,), lambda rng, p=points: [p], {"values": np.asarray(values)[measured]}, fixed=True)
+            )
+            number += 1
+        return out
+
+
+def whitened(z: jax.Array, noise: Noise) -> jax.Array:
+    """The number whose half square is the negative log-likelihood of the standardised residual z, with the sign of z."""
+    from tgsr.problem._noise import Gaussian
+
+    if isinstance(noise, Gaussian):
+        return z
+    # sqrt(2 rho) has slope 1 at zero; written as z * sqrt(2 rho / z^2) so that its derivative there is finite.
+    small = jnp.abs(z) < 1e-4
+    safe = jnp.where(small, 1.0, z)
+    return jnp.where(small, z, safe * jnp.sqrt(2.0 * noise.rho(safe, jnp) / (safe * safe)))
+
+
+def called(function: Callable[..., Any], names: tuple[str, ...], values: Mapping[str, Any], what: str) -> Any:
+    """Call a user's function; what goes wrong inside is told in his terms."""
+    try:
+        return call_by_name(function, names, values)
+    except InputError:
+        raise
+    except (
+        jax.errors.TracerBoolConversionError,
+        jax.errors.ConcretizationTypeError,
+        jax.errors.TracerArrayConversionError,
+    ):
+        raise InputError(
+            f"{what} {describe(function)!r} decides or converts by the value of an array",
+            field=describe(function),
+            remedy="Write jnp.where(condition, a, b) instead of if, and jax.numpy instead of numpy or math",
+        ) from None
+    except Exception as error:
+        advice = "Use jax.numpy functions on its arguments"
+        if "__jax_array__" in str(error):
+            advice = "Write u.value where a function refuses a field itself"
+        raise InputError(
+            f"{what} {describe(function)!r} fails ({type(error).__name__}: {plain(error, 160)})",
+            field=describe(function),
+            remedy=advice,
+        ) from error
+
+
+def flat(row: Any, place: Place, what: str) -> jax.Array:
+    """A row as one number per point."""
+    points = place.x[0].shape[0]
+    try:
+        array = jnp.asarray(row.value if isinstance(row, FieldView) else row)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} returns {type(row).__name__}, not an array") from None
+    if array.shape not in ((), (points,)):
+        raise InputError(
+            f"{what} returns shape {array.shape} for {points} points", remedy="Return one number per point"
+        )
+    if not jnp.issubdtype(array.dtype, jnp.floating):
+        if jnp.issubdtype(array.dtype, jnp.complexfloating):
+            raise InputError(f"{what} returns complex numbers", remedy="Return real and imaginary parts as a tuple")
+        array = array.astype(float)
+    return jnp.broadcast_to(array, (points,))
+
+
+def components(row: Callable[[Place], Any], dimension: int, problem: Problem, what: str) -> int:
+    """0 if a row function returns one array, else how many it returns."""
+    found: list[int] = []
+
+    def probe(x: jax.Array) -> jax.Array:
+        answer = row(blank_place(x, problem))
+        if answer is None:
+            raise InputError(f"{what} returns nothing", remedy="Add a return statement")
+        found.append(len(answer) if isinstance(answer, (tuple, list)) else 0)
+        return x
+
+    jax.eval_shape(probe, jax.ShapeDtypeStruct((7, dimension), jnp.float64))
+    if isinstance(found[0], int) and found[0] > 64:
+        raise InputError(f"{what} returns {found[0]} components", remedy="Return at most 64")
+    return found[0]
+
+
+def blank_place(x: jax.Array, problem: Problem) -> Place:
+    """A place whose fields are all one, for looking at what a row does."""
+    ones = jnp.ones(x.shape[0])
+    unknowns = {u.name: jnp.asarray(u.guess) for u in problem.unknowns}
+    return Place([lambda name, index: ones] * 2, [x, x], unknowns, {"values": ones}, jnp.ones(1))
+
+
+def build_terms(problem: Problem, points: Points) -> list[Term]:
+    """Every term of a problem's loss: interior, each face of each condition, each measured field."""
+    builder = _Builder(problem, points)
+    terms = [builder.interior()]
+    for condition in problem.conditions:
+        terms += builder.condition(condition)
+    number = 0
+    for data in problem.data:
+        new = builder.data(data, number)
+        terms += new
+        number += len(new)
+    return terms
+

@@ -1,0 +1,1 @@
+"""Networks: architecture, derivatives carried forward, the trainable stand-in for all fields of a problem."""

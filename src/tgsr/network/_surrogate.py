@@ -1,0 +1,188 @@
+"""The trainable stand-in for all fields of a problem: one network for the fields, a small one per unknown field,
+the raw numbers behind the unknowns, and the maps between physical units and what the networks see."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tgsr.network._activations import activation
+from tgsr.network._channels import Index, closed
+from tgsr.network._propagate import MLP, Channels, Layer, Operator, Tape, activate, initial_layers, propagate
+from tgsr.problem._unknowns import Transform
+
+Getter = Callable[[str, Index], jax.Array]
+
+
+@dataclass(frozen=True)
+class Net:
+    """One network: which fields it outputs, which coordinates it sees, and its scales."""
+
+    fields: tuple[str, ...]
+    axes: tuple[int, ...]  # numbers of the problem's coordinates, in input order
+    mlp: MLP
+    centre: tuple[float, ...]
+    half_width: tuple[float, ...]
+    offset: tuple[float, ...]
+    scale: tuple[float, ...]
+    positive: bool = False  # the output passes through softplus (unknown fields of known sign)
+
+    @property
+    def shapes(self) -> list[tuple[int, int]]:
+        """(inputs, outputs) of every linear layer."""
+        sizes = [len(self.axes), *self.mlp.widths, len(self.fields)]
+        return list(zip(sizes[:-1], sizes[1:], strict=True))
+
+    def inputs(self, x: jax.Array) -> jax.Array:
+        """Physical coordinates (points, d) as the network sees them."""
+        columns = x[:, jnp.array(self.axes)]
+        return (columns - jnp.array(self.centre)) / jnp.array(self.half_width)
+
+    def local(self, index: Index) -> Index | None:
+        """A derivative in this network's own coordinates; None where the network does not depend on one."""
+        if any(i not in self.axes for i in index):
+            return None
+        return tuple(sorted(self.axes.index(i) for i in index))
+
+    def stretch(self, index: Index) -> float:
+        """d(seen coordinates)/d(physical coordinates) of a local derivative."""
+        return math.prod(1.0 / self.half_width[i] for i in index)
+
+    def channels(self, wanted: Sequence[Index]) -> Channels:
+        """The closed set of local channels that `wanted` physical derivatives need."""
+        return closed([local for index in wanted if (local := self.local(index)) is not None])
+
+    def field_value(self, tape: Tape, name: str, index: Index) -> jax.Array:
+        """A physical derivative of field `name` at the points of the tape."""
+        column = self.fields.index(name)
+        local = self.local(index)
+        if local is None:
+            return jnp.zeros(tape.outputs[()].shape[0])
+        outputs = {key: value[:, column] for key, value in tape.outputs.items()}
+        if self.positive:
+            names = tuple(outputs)
+            columns = [outputs[key][:, None] for key in names]
+            after = activate(columns, names, (), activation("softplus"))
+            outputs = {key: value[:, 0] for key, value in zip(names, after, strict=True)}
+        scaled = self.scale[column] * self.stretch(local) * outputs[local]
+        return scaled + self.offset[column] if index == () else scaled
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """Networks and unknowns as one flat vector of trainable numbers, theta."""
+
+    nets: tuple[Net, ...]
+    transforms: tuple[Transform, ...] = ()
+    _slices: tuple[tuple[str, int, tuple[int, ...]], ...] = field(init=False, repr=False, compare=False, default=())
+
+    def __post_init__(self) -> None:
+        slices, at = [], 0
+        for n, net in enumerate(self.nets):
+            for layer, (rows, columns) in enumerate(net.shapes):
+                for kind, shape in (("weight", (rows, columns)), ("bias", (columns,))):
+                    slices.append((f"net{n}.{layer}.{kind}", at, shape))
+                    at += math.prod(shape)
+        for transform in self.transforms:
+            slices.append((f"unknown.{transform.unknown.name}", at, ()))
+            at += 1
+        object.__setattr__(self, "_slices", tuple(slices))
+
+    @property
+    def size(self) -> int:
+        """How many trainable numbers there are."""
+        name, at, shape = self._slices[-1]
+        return at + math.prod(shape)
+
+    @property
+    def network_size(self) -> int:
+        """How many of them are weights and biases; the unknowns follow."""
+        return self.size - len(self.transforms)
+
+    @property
+    def unknown_names(self) -> tuple[str, ...]:
+        """The scalar unknowns, in order."""
+        return tuple(t.unknown.name for t in self.transforms)
+
+    def entries(self) -> dict[str, slice]:
+        """Where each weight, bias and unknown stands in theta."""
+        return {name: slice(at, at + math.prod(shape)) for name, at, shape in self._slices}
+
+    def layers(self, theta: jax.Array) -> list[list[Layer]]:
+        """The layers of every network."""
+        arrays = iter(theta[at : at + math.prod(shape)].reshape(shape) for _, at, shape in self._slices)
+        return [[(next(arrays), next(arrays)) for _ in net.shapes] for net in self.nets]
+
+    def flatten(self, layers: Sequence[Sequence[Layer]], raw: Sequence[float]) -> jax.Array:
+        """theta from layers and raw unknowns."""
+        parts = [jnp.ravel(a) for net in layers for layer in net for a in layer]
+        return jnp.concatenate([*parts, jnp.asarray(raw, dtype=float).reshape(-1)])
+
+    def initial(self, rng: np.random.Generator) -> jax.Array:
+        """A fresh theta: Glorot weights, unknown fields flat at their guess, unknowns at theirs."""
+        layers = [initial_layers(len(n.axes), n.mlp.widths, len(n.fields), rng) for n in self.nets]
+        for number, net in enumerate(self.nets):
+            if number:  # an unknown field starts at its guess everywhere: a silent last layer
+                weight, bias = layers[number][-1]
+                start = math.log(math.expm1(1.0)) if net.positive else 0.0
+                layers[number][-1] = (jnp.zeros_like(weight), jnp.full_like(bias, start))
+        return self.flatten(layers, [t.start() for t in self.transforms])
+
+    def raw(self, theta: jax.Array) -> jax.Array:
+        """The raw numbers behind the unknowns."""
+        return theta[self.network_size :]
+
+    def unknowns(self, theta: jax.Array) -> dict[str, jax.Array]:
+        """Physical values of the unknowns."""
+        return self.values(self.raw(theta))
+
+    def values(self, raw: jax.Array) -> dict[str, jax.Array]:
+        """Physical values from raw numbers."""
+        return {t.unknown.name: t.value(raw[i], jnp) for i, t in enumerate(self.transforms)}
+
+    def net_of(self, name: str) -> int:
+        """The number of the network that outputs field `name`."""
+        return next(i for i, net in enumerate(self.nets) if name in net.fields)
+
+    def tapes(
+        self,
+        theta: jax.Array,
+        x: jax.Array,
+        wanted: Mapping[str, Sequence[Index]],
+        operators: Mapping[int, Sequence[Operator]] | None = None,
+        probes: Mapping[int, Sequence[jax.Array]] | None = None,
+    ) -> dict[int, Tape]:
+        """One forward pass per network that `wanted` (field -> derivatives) involves. Operators are in seen coordinates."""
+        all_layers, out = self.layers(theta), {}
+        for number, channels in self.needs(wanted).items():
+            net = self.nets[number]
+            out[number] = propagate(
+                all_layers[number],
+                net.inputs(x),
+                channels,
+                net.mlp.activation,
+                (operators or {}).get(number, ()),
+                None if probes is None else probes[number],
+            )
+        return out
+
+    def needs(self, wanted: Mapping[str, Sequence[Index]]) -> dict[int, Channels]:
+        """The channels each network must carry for `wanted`."""
+        by_net: dict[int, list[Index]] = {}
+        for name, indices in wanted.items():
+            by_net.setdefault(self.net_of(name), []).extend(indices)
+        return {number: self.nets[number].channels(indices) for number, indices in sorted(by_net.items())}
+
+    def getter(self, tapes: Mapping[int, Tape]) -> Getter:
+        """`get(field, derivative)` in physical units from forward passes."""
+
+        def get(name: str, index: Index) -> jax.Array:
+            number = self.net_of(name)
+            return self.nets[number].field_value(tapes[number], name, index)
+
+        return get

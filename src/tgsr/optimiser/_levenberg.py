@@ -1,0 +1,167 @@
+"""Levenberg-Marquardt for sums of squares, in weight space or residual space, whichever is smaller.
+
+With rows r and Jacobian J the step solves (J^T J + mu) d = -J^T r, or, with fewer rows than weights, the equivalent
+(J J^T + mu) y = r, d = -J^T y. The damping mu follows Nielsen (1999): it shrinks smoothly as the linear model proves
+right and grows ever faster while it proves wrong.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import cho_solve
+
+from tgsr.loss import Batch, Controls, Objective, weighted_jacobian
+from tgsr.optimiser._program import CONVERGED, NON_FINITE, RUNNING, STUCK, Program, Trace
+
+START_DAMPING = 1e-3  # of the mean diagonal of J^T J
+SMALLEST_DAMPING = 1e-16
+TRIALS = 12  # damping values tried before a step is given up
+
+
+class LevenbergState(NamedTuple):
+    """Everything the next step needs."""
+
+    theta: jax.Array
+    damping: jax.Array
+    growth: jax.Array
+    started: jax.Array
+
+
+class Linearised(NamedTuple):
+    """The rows near theta: what a step at any damping needs."""
+
+    gradient: jax.Array  # J^T r + pull term, half the gradient of the loss
+    gram: jax.Array  # J^T J, or J J^T
+    jacobian: jax.Array | None  # kept in residual space only
+    rows: jax.Array | None
+
+
+def row_count(objective: Objective, batch: Batch) -> int:
+    """Rows of a batch, padding included."""
+    return sum(b.share.size * len(p.term.parts) for b, p in zip(batch, objective.plans, strict=True))
+
+
+def linearise(
+    objective: Objective, theta: jax.Array, batch: Batch, controls: Controls, residual_space: bool
+) -> Linearised:
+    """J^T r and the smaller Gram matrix, block by block."""
+    size = objective.surrogate.size
+    if residual_space:
+        _, (rows, jacobian) = jax.lax.scan(
+            lambda c, block: (c, weighted_jacobian(objective, theta, block, controls)), None, batch
+        )
+        rows, jacobian = rows.reshape(-1), jacobian.reshape(-1, size)
+        return Linearised(jacobian.T @ rows, jacobian, jacobian, rows)  # the Gram matrix depends on pull and damping
+
+    def add(total: tuple[jax.Array, jax.Array], block: Batch) -> tuple[tuple[jax.Array, jax.Array], None]:
+        rows, jacobian = weighted_jacobian(objective, theta, block, controls)
+        return (total[0] + jacobian.T @ rows, total[1] + jacobian.T @ jacobian), None
+
+    (gradient, gram), _ = jax.lax.scan(add, (jnp.zeros(size), jnp.zeros((size, size))), batch)
+    return Linearised(gradient, gram, None, None)
+
+
+def solve_step(
+    linear: Linearised, theta: jax.Array, damping: jax.Array, controls: Controls
+) -> jax.Array:
+    """The step at one damping."""
+    pull = controls.pull * controls.mask
+    drawn = pull * (theta - controls.anchor)
+    diagonal = damping + pull
+    if linear.jacobian is None:
+        factor = jnp.linalg.cholesky(linear.gram + jnp.diag(diagonal))
+        return -cho_solve((factor, True), linear.gradient + drawn)
+    scaled = linear.jacobian / diagonal
+    gram = scaled @ linear.jacobian.T
+    factor = jnp.linalg.cholesky(gram + jnp.eye(len(gram)))
+    y = cho_solve((factor, True), linear.rows - scaled @ drawn)
+    return -(linear.jacobian.T @ y + drawn) / diagonal
+
+
+def levenberg(objective: Objective, batch: Batch, steps: int, tolerance: float) -> Program:
+    """The program of a Levenberg-Marquardt phase: `steps` steps per outer epoch."""
+    residual_space = row_count(objective, batch) < objective.surrogate.size
+
+    @jax.jit
+    def start(theta: jax.Array, batch: Batch, controls: Controls) -> LevenbergState:
+        return LevenbergState(theta, jnp.zeros(()), jnp.full((), 2.0), jnp.zeros((), dtype=bool))
+
+    def one_step(
+        state: LevenbergState, loss: jax.Array, parts: jax.Array, batch: Batch, controls: Controls
+    ) -> tuple[LevenbergState, jax.Array, jax.Array, jax.Array, jax.Array]:
+        linear = linearise(objective, state.theta, batch, controls, residual_space)
+        squares = linear.gram if linear.jacobian is None else None
+        mean = (jnp.trace(squares) if squares is not None else jnp.sum(linear.gram**2)) / state.theta.size
+        half_gradient = linear.gradient + controls.pull * controls.mask * (state.theta - controls.anchor)
+
+        class Trial(NamedTuple):
+            damping: jax.Array
+            growth: jax.Array
+            theta: jax.Array
+            loss: jax.Array
+            parts: jax.Array
+            tries: jax.Array
+            done: jax.Array
+
+        def attempt(t: Trial) -> Trial:
+            step = solve_step(linear, state.theta, t.damping, controls)
+            theta = state.theta + step
+            new_loss, new_parts = objective.value(theta, batch, controls)
+            predicted = step @ (t.damping * step - half_gradient)  # decrease of the linear model
+            gain = (loss - new_loss) / predicted
+            good = (new_loss < loss) & jnp.isfinite(new_loss) & (predicted > 0)
+            shrink = jnp.maximum(1.0 / 9.0, 1.0 - (2.0 * gain - 1.0) ** 3)
+            return Trial(
+                jnp.where(good, jnp.maximum(t.damping * shrink, SMALLEST_DAMPING * mean), t.damping * t.growth),
+                jnp.where(good, 2.0, 2.0 * t.growth),
+                jnp.where(good, theta, t.theta),
+                jnp.where(good, new_loss, t.loss),
+                jnp.where(good, new_parts, t.parts),
+                t.tries + 1,
+                good,
+            )
+
+        first = Trial(
+            jnp.where(state.started, state.damping, START_DAMPING * mean),
+            state.growth,
+            state.theta,
+            loss,
+            parts,
+            jnp.zeros((), dtype=int),
+            jnp.zeros((), dtype=bool),
+        )
+        last = jax.lax.while_loop(lambda t: ~t.done & (t.tries < TRIALS), attempt, first)
+        new = LevenbergState(last.theta, last.damping, last.growth, jnp.ones((), dtype=bool))
+        return new, last.loss, last.parts, last.tries, last.done
+
+    @jax.jit
+    def epoch(
+        state: LevenbergState, batch: Batch, controls: Controls, settings: jax.Array
+    ) -> tuple[LevenbergState, Trace]:
+        loss, parts = objective.value(state.theta, batch, controls)
+
+        def body(carry, _):  # type: ignore[no-untyped-def]
+            state, loss, parts, status = carry
+
+            def go(_):  # type: ignore[no-untyped-def]
+                new, new_loss, new_parts, tries, done = one_step(state, loss, parts, batch, controls)
+                code = jnp.where(done, RUNNING, STUCK)
+                code = jnp.where(done & (loss - new_loss <= tolerance * new_loss), CONVERGED, code)
+                return new, new_loss, new_parts, code, tries + 1
+
+            def stay(_):  # type: ignore[no-untyped-def]
+                return state, loss, parts, status, jnp.zeros((), dtype=int)
+
+            state, loss, parts, status, closures = jax.lax.cond(status == RUNNING, go, stay, None)
+            return (state, loss, parts, status), (loss, parts, objective.surrogate.raw(state.theta), closures)
+
+        begin = jnp.where(jnp.isfinite(loss), RUNNING, NON_FINITE)
+        (state, _, _, status), seen = jax.lax.scan(body, (state, loss, parts, begin), None, length=steps)
+        return state, Trace(*seen, status)
+
+    return Program(start, epoch, lambda state: state.theta, steps)
+
+

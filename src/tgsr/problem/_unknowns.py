@@ -1,0 +1,197 @@
+"""The numbers to be recovered: a first guess, what is known of sign or bounds, a unit; and the smooth transform
+through which an optimiser sees them, so that a physical value never leaves its range."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tgsr._errors import InputError, plain
+from tgsr.problem._names import check_name
+
+
+def _number(value: object, unknown: str, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise InputError(f"the {what} of unknown {unknown!r} is {plain(value, 40)!r}, not a number", field=unknown)
+    if not math.isfinite(value):
+        raise InputError(f"the {what} of unknown {unknown!r} is {value}", field=unknown, remedy="Give a finite number")
+    return float(value)
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A scalar to recover.
+
+    `positive` keeps it above zero (softplus), `bounds=(low, high)` inside an interval (sigmoid), `log` searches it on a
+    logarithmic scale (for a positive number known only to an order of magnitude). `scale` is its characteristic size
+    (default: the first guess), used to make the search independent of units.
+    """
+
+    name: str
+    guess: float
+    positive: bool = False
+    bounds: tuple[float, float] | None = None
+    log: bool = False
+    unit: str = ""
+    scale: float | None = None
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "unknown")
+        object.__setattr__(self, "guess", _number(self.guess, self.name, "guess"))
+        if not isinstance(self.unit, str):
+            raise InputError(f"the unit of unknown {self.name!r} is not text", field=self.name)
+        if self.bounds is not None:
+            self._check_bounds()
+        if (self.positive or self.log) and self.guess <= 0:
+            raise InputError(
+                f"the guess {self.guess:g} of unknown {self.name!r} is not positive",
+                field=self.name,
+                remedy="Give a positive first guess, or drop `positive` and `log`",
+            )
+        if self.log and self.bounds is not None and self.bounds[0] <= 0:
+            raise InputError(
+                f"unknown {self.name!r} is on a log scale but its lower bound is {self.bounds[0]:g}", field=self.name
+            )
+        if self.scale is not None and not _number(self.scale, self.name, "scale") > 0:
+            raise InputError(f"the scale of unknown {self.name!r} is not positive", field=self.name)
+
+    def _check_bounds(self) -> None:
+        bounds: Any = self.bounds
+        if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
+            raise InputError(
+                f"the bounds of unknown {self.name!r} are {plain(bounds, 60)!r}",
+                field=self.name,
+                remedy="Give two numbers: bounds=(low, high)",
+            )
+        low, high = (_number(b, self.name, "bound") for b in bounds)
+        object.__setattr__(self, "bounds", (low, high))
+        if not low < high:
+            raise InputError(f"the bounds of unknown {self.name!r} are not in order: ({low:g}, {high:g})", field=self.name)
+        if not low < self.guess < high:
+            raise InputError(
+                f"the guess {self.guess:g} of unknown {self.name!r} is not between its bounds ({low:g}, {high:g})",
+                field=self.name,
+                remedy="Give a first guess inside the bounds",
+            )
+
+    @property
+    def size(self) -> float:
+        """The characteristic size that makes the search independent of units."""
+        return self.scale or abs(self.guess) or 1.0
+
+
+@dataclass(frozen=True)
+class Transform:
+    """Between the number an optimiser moves (`raw`, 0 or thereabouts at the guess) and the physical value.
+
+    `scaled=False` is the paper's form: softplus(raw) itself, or raw itself.
+    """
+
+    unknown: Unknown
+    scaled: bool = True
+
+    @property
+    def size(self) -> float:
+        """1 in the paper's form, else the unknown's characteristic size."""
+        return self.unknown.size if self.scaled else 1.0
+
+    def start(self) -> float:
+        """The raw number whose physical value is the first guess."""
+        return self.raw(self.unknown.guess)
+
+    def raw(self, value: float) -> float:
+        """The raw number of a physical value inside the unknown's range."""
+        u, size = self.unknown, self.size
+        if u.bounds is not None:
+            low, high = np.log(u.bounds) if u.log else u.bounds
+            share = ((math.log(value) if u.log else value) - low) / (high - low)
+            return math.log(share / (1.0 - share))
+        if u.log:
+            return math.log(value / size)
+        if u.positive:
+            ratio = value / size
+            return ratio + math.log(-math.expm1(-ratio))
+        return value / size
+
+    def value(self, raw: Any, xp: Any = np) -> Any:
+        """The physical value of a raw number (`xp` is numpy or jax.numpy)."""
+        u, size = self.unknown, self.size
+        if u.bounds is not None:
+            low, high = np.log(u.bounds) if u.log else u.bounds
+            inside = low + (high - low) / (1.0 + xp.exp(-raw))
+            return xp.exp(inside) if u.log else inside
+        if u.log:
+            return size * xp.exp(raw)
+        if u.positive:
+            return size * xp.logaddexp(raw, 0.0)
+        return size * raw
+
+    def slope(self, raw: float) -> float:
+        """d value / d raw, for carrying errors to physical units."""
+        u, size = self.unknown, self.size
+        if u.bounds is not None:
+            low, high = np.log(u.bounds) if u.log else u.bounds
+            share = 1.0 / (1.0 + math.exp(-raw))
+            slope = (high - low) * share * (1.0 - share)
+            return float(slope * (self.value(raw) if u.log else 1.0))
+        if u.log:
+            return float(self.value(raw))
+        if u.positive:
+            return float(size / (1.0 + math.exp(-raw)))
+        return float(size)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field with what is known of its size: only needed where neither data nor conditions show it."""
+
+    name: str
+    unit: str = ""
+    scale: float | None = None
+    offset: float | None = None
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "field")
+        if self.scale is not None and not _number(self.scale, self.name, "scale") > 0:
+            raise InputError(f"the scale of field {self.name!r} is not positive", field=self.name)
+        if self.offset is not None:
+            _number(self.offset, self.name, "offset")
+
+
+@dataclass(frozen=True)
+class UnknownField:
+    """A function of some coordinates to recover, as a small network of its own; used like a field in residuals."""
+
+    name: str
+    of: tuple[str, ...]
+    guess: float = 0.0
+    positive: bool = False
+    scale: float | None = None
+    widths: tuple[int, ...] = (12, 12)
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "unknown field")
+        object.__setattr__(self, "of", (self.of,) if isinstance(self.of, str) else tuple(self.of))
+        object.__setattr__(self, "widths", tuple(self.widths))
+        _number(self.guess, self.name, "guess")
+        if not self.of:
+            raise InputError(f"unknown field {self.name!r} depends on nothing", field=self.name, remedy="Use Unknown")
+        if self.positive and self.guess <= 0:
+            raise InputError(
+                f"the guess of positive unknown field {self.name!r} is {self.guess:g}",
+                field=self.name,
+                remedy="Give a positive guess",
+            )
+        if self.scale is not None and not _number(self.scale, self.name, "scale") > 0:
+            raise InputError(f"the scale of unknown field {self.name!r} is not positive", field=self.name)
+        if not self.widths or any(not isinstance(w, int) or not 1 <= w <= 4096 for w in self.widths):
+            raise InputError(f"the widths of unknown field {self.name!r} are {self.widths}", field=self.name)
+
+    @property
+    def size(self) -> float:
+        """The characteristic size of its variation."""
+        return self.scale or abs(self.guess) or 1.0

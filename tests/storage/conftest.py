@@ -1,0 +1,27 @@
+"""A run directory for each test, on a disk whose fsync does not wait: a kill never loses the page cache."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(
+    0, str(Path(__file__).parent)
+)  # `storage_cases` is shared with the processes that tests start
+
+from storage_cases import new_run
+
+from tgsr.storage import RunDirectory
+
+
+@pytest.fixture(autouse=True)
+def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    return new_run(tmp_path / "runs")
