@@ -1,0 +1,46 @@
+"""tgsr: recover the parameters of a differential equation from measurements, with a related network to start from.
+
+Importing this package loads neither JAX nor SciPy: every name is looked up when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "tgsr._errors": ("InputError", "InstallationError", "StorageError", "TgsrError"),
+    "tgsr._outcomes": ("Outcome",),
+    "tgsr._result": ("Comparison", "Estimate", "Result"),
+    "tgsr._runs": ("load",),
+    "tgsr._solve": ("solve", "transfer"),
+    "tgsr._truth": ("Errors", "Truth", "evaluate"),
+    "tgsr.network._propagate": ("MLP",),
+    "tgsr.network._import": ("import_network",),
+    "tgsr.network._pytorch": ("convert_pytorch",),
+    "tgsr.network._saved": ("SavedNetwork",),
+    "tgsr.problem": (
+        "Condition", "Data", "Dirichlet", "Field", "Gaussian", "Initial", "Laplace", "Neumann", "Periodic", "Points",
+        "Problem", "Robin", "StudentT", "Unknown", "UnknownField", "read_data",
+    ),
+    "tgsr.training": (
+        "Adam", "LBFGS", "LevenbergMarquardt", "PaperLBFGS", "Progress", "Refinement", "Stopping", "Training",
+    ),
+    "tgsr.transfer": ("Full", "Method", "Prepared", "Scratch", "Setting", "methods"),
+}  # fmt: skip
+_HOME = {name: module for module, names in _WHERE.items() for name in names}
+__all__ = sorted([*_HOME, "__version__"])  # noqa: PLE0605  the stub lists them for type checkers
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(importlib.import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'tgsr' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

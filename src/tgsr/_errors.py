@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from os import PathLike
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 def plain(text: object, limit: int = 300) -> str:
-    """`text` on one line, without control characters (a file must not be able to drive a terminal)."""
-    line = _CONTROL.sub(" ", str(text)).strip()
+    """`text` on one line, printable characters only (a file must not be able to drive a terminal)."""
+    line = "".join(c if c.isprintable() else " " for c in str(text)).strip()
     return line if len(line) <= limit else line[: limit - 3] + "..."
 
 

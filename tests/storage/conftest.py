@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -23,5 +25,7 @@ def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> RunDirectory:
-    return new_run(tmp_path / "runs")
+def run() -> Iterator[RunDirectory]:
+    memory = Path("/dev/shm")  # thousands of small files: in memory where there is such a disk
+    with TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        yield new_run(Path(folder) / "runs")

@@ -96,7 +96,7 @@ def resealed_manifest(data: bytes, rng: np.random.Generator) -> bytes:
     name = str(rng.choice(sorted(manifest["arrays"])))
     manifest["arrays"][name] |= [{"dtype": "int32"}, {"shape": [77]}, {"sha256": "0" * 64}][rng.integers(3)]
     manifest["meta"]["cursor"] = None
-    seal = hashlib.sha256(canonical_json(manifest).encode()).hexdigest()
+    seal = hashlib.sha256(canonical_json(manifest, indent=None).encode()).hexdigest()
     return canonical_json(manifest | {"sha256": seal}).encode()
 
 

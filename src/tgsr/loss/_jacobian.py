@@ -49,7 +49,6 @@ def _term_jacobian(
     objective: Objective, number: int, theta: jax.Array, batch: TermBatch, controls: Controls
 ) -> tuple[Sequence[jax.Array], Sequence[jax.Array]]:
     surrogate, plan = objective.surrogate, objective.plans[number]
-    sizes = objective.sizes[number]
     needs = [surrogate.needs(wanted) for wanted in plan.wanted]
     points = batch.share.shape[0]
     raw = surrogate.raw(theta)
@@ -57,7 +56,7 @@ def _term_jacobian(
     def evaluate(tapes: Sequence[dict[int, Tape]], raw: jax.Array) -> jax.Array:
         getters = [surrogate.getter(one) for one in tapes]
         place = Place(getters, batch.x, surrogate.values(raw), batch.stored, controls.sigma)
-        return jnp.stack([p.row(place) / s for p, s in zip(plan.term.parts, sizes, strict=True)])
+        return jnp.stack(objective.scaled(number, [part.row(place) for part in plan.term.parts]))
 
     def forward(probes: Probes) -> tuple[jax.Array, list[dict[int, Tape]]]:
         tapes = [

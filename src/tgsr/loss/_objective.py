@@ -16,7 +16,7 @@ import numpy as np
 
 from tgsr._random import stream
 from tgsr.loss._plan import TermPlan, coefficient
-from tgsr.loss._terms import Getter, Part, Place
+from tgsr.loss._terms import Getter, Part, Place, whitened
 from tgsr.network._propagate import Operator
 from tgsr.network._surrogate import Surrogate
 from tgsr.problem._fields import Index
@@ -57,6 +57,7 @@ class Objective:
     sizes: tuple[tuple[float, ...], ...]  # characteristic size of each part of each term
     blocks: int
     collapsing: bool = True
+    whitening: bool = True  # False: data rows stay standardised residuals whatever their likelihood
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -113,7 +114,14 @@ class Objective:
             ]
             place = Place(getters, batch.x, self.surrogate.unknowns(theta), batch.stored, controls.sigma)
             rows = [part.row(place) for part in plan.term.parts]
-        return [row / size for row, size in zip(rows, self.sizes[number], strict=True)]
+        return self.scaled(number, rows)
+
+    def scaled(self, number: int, rows: Sequence[jax.Array]) -> list[jax.Array]:
+        """Rows of a term over their characteristic size; those of measurements by their likelihood."""
+        return [
+            whitened(row, part.noise) if self.whitening and part.noise is not None else row / size
+            for row, part, size in zip(rows, self.plans[number].term.parts, self.sizes[number], strict=True)
+        ]
 
     def _collapsed_rows(
         self, plan: TermPlan, theta: jax.Array, batch: TermBatch, controls: Controls

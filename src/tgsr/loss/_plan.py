@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -49,7 +50,7 @@ class TermPlan:
 
 def wanted_by(term: Term, problem: Problem, sigmas: int) -> list[dict[str, tuple[Index, ...]]]:
     """Which derivatives each point set of a term uses."""
-    sets = 2 if term.name.startswith("periodic ") else 1
+    sets = term.sets
     found: list[dict[str, set[Index]]] = [{} for _ in range(sets)]
 
     def trace(x: jax.Array) -> list[jax.Array]:
@@ -86,21 +87,52 @@ def coefficient(
     return jax.jvp(along, (at,), (jnp.ones_like(at),))[1]
 
 
-def independent_of_fields(term: Term, part: int, key: Key, keys: Sequence[Key], problem: Problem) -> bool:
-    """Whether the coefficient of a derivative depends on no field: read off the traced program, not off samples."""
+def is_linear_in(term: Term, part: int, key: Key, keys: Sequence[Key], problem: Problem) -> bool:
+    """Whether a row is linear in a derivative with a coefficient that depends on no field.
+
+    Read off the traced program, not off samples: the derivative may only pass through operations that act on each
+    number and have a slope (a step, or `stop_gradient`, would hide behind a slope of zero), and the slope of the row
+    may use no field.
+    """
     dimension, points = len(problem.domain.names), 3
     names = [u.name for u in problem.unknowns]
 
-    def program(values: list[jax.Array], raw: list[jax.Array], x: jax.Array) -> jax.Array:
+    def slope(values: list[jax.Array], raw: list[jax.Array], x: jax.Array) -> jax.Array:
         given = dict(zip(keys, values, strict=True))
         return coefficient(
             term, part, key, lambda name, index: given[name, index], x, dict(zip(names, raw, strict=True))
         )
 
+    def row(values: list[jax.Array], raw: list[jax.Array], x: jax.Array) -> jax.Array:
+        given, unknowns = dict(zip(keys, values, strict=True)), dict(zip(names, raw, strict=True))
+        place = Place([lambda name, index: given[name, index]], [x], unknowns, {}, jnp.ones(1))
+        return term.parts[part].row(place)
+
     arguments = ([jnp.ones(points)] * len(keys), [jnp.ones(())] * len(names), jnp.ones((points, dimension)))
-    jaxpr = jax.make_jaxpr(program)(*arguments).jaxpr
-    _, is_used = partial_eval.dce_jaxpr(jaxpr, [True])
-    return not any(is_used[: len(keys)])
+    _, is_used = partial_eval.dce_jaxpr(jax.make_jaxpr(slope)(*arguments).jaxpr, [True])
+    program = jax.make_jaxpr(row)(*arguments).jaxpr
+    return not any(is_used[: len(keys)]) and _has_slope(program, [k == key for k in keys])
+
+
+_WITH_SLOPE = frozenset(
+    "neg add sub mul div add_any convert_element_type broadcast_in_dim reshape squeeze select_n copy".split()
+)
+
+
+def _has_slope(jaxpr: Any, marked: Sequence[bool]) -> bool:
+    """Whether the marked inputs reach the outputs through operations of `_WITH_SLOPE` only."""
+    touched = {id(v) for v, mark in zip(jaxpr.invars, marked, strict=False) if mark}
+    for step in jaxpr.eqns:
+        inputs = [id(v) in touched for v in step.invars]
+        if not any(inputs):
+            continue
+        if step.primitive.name in ("jit", "pjit"):
+            if not _has_slope(step.params["jaxpr"].jaxpr, inputs):
+                return False
+        elif step.primitive.name not in _WITH_SLOPE or step.outvars[0].aval.dtype.kind != "f":
+            return False
+        touched.update(id(v) for v in step.outvars)
+    return True
 
 
 def plan_term(term: Term, problem: Problem, surrogate: Surrogate, sigmas: int) -> TermPlan:
@@ -122,7 +154,7 @@ def plan_term(term: Term, problem: Problem, surrogate: Surrogate, sigmas: int) -
                 continue
             alone = [i for i in indices if not any(i in o.get(name, ()) for n, o in enumerate(per_part) if n != number)]
             linear = [
-                i for i in alone if 1 <= len(i) <= 2 and independent_of_fields(term, number, (name, i), keys, problem)
+                i for i in alone if 1 <= len(i) <= 2 and is_linear_in(term, number, (name, i), keys, problem)
             ]
             second = [i for i in linear if len(i) == 2]
             if not second:

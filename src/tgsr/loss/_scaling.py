@@ -13,7 +13,7 @@ import numpy as np
 from tgsr._errors import InputError
 from tgsr._random import stream
 from tgsr.loss._plan import TermPlan
-from tgsr.loss._terms import Place, Term, called
+from tgsr.loss._terms import Place, Term, called, flat
 from tgsr.network._propagate import MLP
 from tgsr.network._surrogate import Net, Surrogate
 from tgsr.problem._conditions import Dirichlet, Initial
@@ -46,9 +46,10 @@ def _imposed(problem: Problem, condition: object) -> np.ndarray | None:
     points = problem.domain.draw(SAMPLES, np.random.Generator(np.random.Philox(0)), "sobol")
     values = {name: jnp.asarray(points[:, i]) for i, name in enumerate(problem.domain.names)}
     values |= {u.name: jnp.asarray(u.guess) for u in problem.unknowns}
-    names = arguments_of(condition.value, values, "the value of a condition")
-    answer = np.asarray(called(condition.value, names, values, "the value of a condition"), dtype=float)
-    return np.atleast_1d(answer)[np.isfinite(np.atleast_1d(answer))]
+    what = f"the value of {type(condition).__name__} for {condition.field!r}"
+    names = arguments_of(condition.value, values, what)
+    answer = np.asarray(flat(called(condition.value, names, values, what), len(points), what))
+    return answer[np.isfinite(answer)]
 
 
 def build_surrogate(problem: Problem, mlp: MLP) -> Surrogate:
@@ -92,8 +93,6 @@ def part_sizes(problem: Problem, surrogate: Surrogate, plan: TermPlan, seed: int
 
     The root mean square of the row over points of the domain, with every derivative drawn at random at its own size.
     """
-    if problem.scale == "none":
-        return [1.0] * len(plan.term.parts)
     rng = stream(seed, "probes")
     points = jnp.asarray(plan.term.draw(rng)[0])
     points = points[np.resize(np.arange(len(points)), SAMPLES)]
@@ -112,19 +111,37 @@ def part_sizes(problem: Problem, surrogate: Surrogate, plan: TermPlan, seed: int
                 given[name, index] = jnp.asarray(value)
         drawn.append(given)
     unknowns = {u.name: jnp.asarray(u.guess) for u in problem.unknowns}
-    place = Place(
-        [lambda name, index, given=given: given[name, index] for given in drawn],
-        [points] * len(drawn),
-        unknowns,
-        {"values": jnp.zeros(SAMPLES)},
-        jnp.ones(1_000),
-    )
-    return [1.0 if part.kind == "data" else _rms(part.row(place), plan.term, part.name) for part in plan.term.parts]
+
+    def place(which: np.ndarray) -> Place:
+        return Place(
+            [lambda name, index, given=given: given[name, index][which] for given in drawn],
+            [points[which]] * len(drawn),
+            unknowns,
+            {"values": jnp.zeros(SAMPLES)},
+            jnp.ones(1_000),
+        )
+
+    every = place(np.arange(SAMPLES))
+    half = place(np.resize(np.arange(SAMPLES // 2), SAMPLES))  # other points in place of the second half
+    sizes = []
+    for part in plan.term.parts:
+        if part.kind == "data":
+            sizes.append(1.0)
+            continue
+        row, other = np.asarray(part.row(every)), np.asarray(part.row(half))
+        first = slice(SAMPLES // 2)
+        if not np.allclose(row[first], other[first], rtol=1e-6, equal_nan=True):
+            raise InputError(
+                f"{part.name!r} mixes points: what it gives at one depends on the others",
+                field=part.name,
+                remedy="Leave out means, sums and maxima over points: every point must stand for itself",
+            )
+        sizes.append(1.0 if problem.scale == "none" else _rms(row, plan.term, part.name))
+    return sizes
 
 
-def _rms(row: jnp.ndarray, term: Term, part: str) -> float:
-    values = np.asarray(row)
-    finite = values[np.isfinite(values)]
+def _rms(row: np.ndarray, term: Term, part: str) -> float:
+    finite = row[np.isfinite(row)]
     if not len(finite):
         raise InputError(
             f"{part!r} of {term.name!r} is NaN or infinite at every point tried, at the first guesses",

@@ -45,6 +45,11 @@ class Place:
     stored: Mapping[str, jax.Array]
     sigma: jax.Array  # one per measured part of the whole loss
 
+    @property
+    def points(self) -> int:
+        """How many points there are."""
+        return self.x[0].shape[0]
+
 
 @dataclass(frozen=True)
 class Part:
@@ -67,6 +72,7 @@ class Term:
     draw: Callable[[np.random.Generator], list[np.ndarray]]
     stored: Mapping[str, np.ndarray] = field(default_factory=dict)
     fixed: bool = False  # measured points never move
+    sets: int = 1  # how many points each row compares
 
 
 class _Builder:
@@ -107,36 +113,6 @@ class _Builder:
     def on(self, face: Face | None, count: int) -> Callable[[np.random.Generator], list[np.ndarray]]:
         return lambda rng: [self.problem.domain.draw(count, rng, self.points.sampling, face)]
 
-    def faces(self, at: object) -> list[Face]:
-        texts = [at] if isinstance(at, str) else at
-        if not isinstance(texts, (list, tuple)) or not texts:
-            raise InputError(f"at={plain(at, 60)!r} names no face", field="at", remedy='Write at="x=0" or a list of faces')
-        return [self.problem.domain.face(text) for text in texts]
-
-    def explicit(self, at: Mapping[str, Any]) -> np.ndarray:
-        """Points that a condition lists itself."""
-        missing = [name for name in self.axes if name not in at]
-        extra = [name for name in at if name not in self.axes]
-        if missing or extra:
-            wrong = missing or extra
-            raise InputError(
-                f"the points of a condition {'lack' if missing else 'have an unknown'} coordinate {wrong[0]!r}",
-                field="at",
-                remedy=f"Give one array for each of {', '.join(self.axes)}",
-            )
-        try:
-            columns = [np.atleast_1d(np.asarray(at[name], dtype=float)) for name in self.axes]
-            points = np.stack(np.broadcast_arrays(*columns), axis=1)
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"the points of a condition cannot be read ({plain(error, 80)})",
-                field="at",
-                remedy="Give one-dimensional arrays of equal length",
-            ) from None
-        if points.ndim != 2 or not len(points) or not np.isfinite(points).all():
-            raise InputError("the points of a condition are not finite numbers in a list", field="at")
-        return points
-
     # ---- the terms
 
     def interior(self) -> Term:
@@ -150,9 +126,9 @@ class _Builder:
         """One part per component that the function returns."""
         how_many = components(row, len(self.axes), self.problem, what)
         if how_many == 0:
-            return [Part(name, kind, lambda place: flat(row(place), place, what))]
+            return [Part(name, kind, lambda place: flat(row(place), place.points, what))]
         return [
-            Part(f"{name}[{i}]", kind, lambda place, i=i: flat(row(place)[i], place, what)) for i in range(how_many)
+            Part(f"{name}[{i}]", kind, lambda place, i=i: flat(row(place)[i], place.points, what)) for i in range(how_many)
         ]
 
     def condition(self, condition: AnyCondition) -> list[Term]:
@@ -163,26 +139,20 @@ class _Builder:
             faces = [Face(axis, float(self.problem.domain.low[axis]), 0, f"{condition.time}=start")]
             kind, label = "ic", f"initial {condition.field}" + (f" d{condition.order}" if condition.order else "")
         elif isinstance(condition.at, Mapping):
-            points = self.explicit(condition.at)
+            points = self.problem.domain.listed(condition.at)
             label = condition.name or self.default_label(condition)
-            parts = self.split(self.named(label), "bc", self.row(condition, 0), f"condition {label!r}")
+            parts = self.split(self.named(label), "bc", self.row(condition), f"condition {label!r}")
             return [Term(label, tuple(parts), lambda rng: [points])]
         else:
-            faces, kind, label = self.faces(condition.at), "bc", self.default_label(condition)
+            faces, kind, label = self.problem.domain.faces(condition.at), "bc", self.default_label(condition)
         label = condition.name or label
         out = []
         for face in faces:
-            if isinstance(condition, (Neumann, Robin)) and not face.side:
-                raise InputError(
-                    f"{type(condition).__name__} needs a face of the box, and {face.name} is inside",
-                    field="at",
-                    remedy="Use Condition with u.x itself",
-                )
             here = label if kind == "ic" else f"{label} {face.name}"
             count = self.count("initial" if kind == "ic" else "boundary")
             if kind == "bc":
                 count = max(1, round(count / self.boundary_faces))
-            parts = self.split(self.named(here), kind, self.row(condition, face.side), f"condition {here!r}")
+            parts = self.split(self.named(here), kind, self.row(condition, face), f"condition {here!r}")
             out.append(Term(here, tuple(parts), self.on(face, count)))
         return out
 
@@ -193,7 +163,7 @@ class _Builder:
         for condition in self.problem.conditions:
             at = getattr(condition, "at", None)
             if at is not None and not isinstance(at, Mapping):
-                seen |= {face.name for face in self.faces(at)}
+                seen |= {face.name for face in self.problem.domain.faces(at)}
             if isinstance(condition, Periodic):
                 seen |= {f"{condition.along} ends"}
         return max(len(seen), 1)
@@ -204,10 +174,10 @@ class _Builder:
             return describe(condition.residual)
         return f"{type(condition).__name__.lower()} {condition.field}"
 
-    def row(self, condition: Any, side: int) -> Callable[[Place], Any]:
+    def row(self, condition: Any, face: Face | None = None) -> Callable[[Place], Any]:
         if isinstance(condition, Condition):
             return self.bound(condition.residual, "a condition")
-        value = self.bound(condition.value, f"the value of {type(condition).__name__}")
+        value = self.coefficient(condition, "value")
 
         def u(place: Place, index: Index = ()) -> jax.Array:
             return place.getters[0](condition.field, index)
@@ -217,11 +187,18 @@ class _Builder:
         if isinstance(condition, Initial):
             axis = self.axes.index(condition.time)
             return lambda place: u(place, (axis,) * condition.order) - value(place)
-        axis = self.faces(condition.at)[0].axis
+        assert face is not None  # noqa: S101  the problem has checked it
+        axis, side = face.axis, face.side
         if isinstance(condition, Neumann):
             return lambda place: side * u(place, (axis,)) - value(place)
-        a, b = self.bound(condition.a, "a of Robin"), self.bound(condition.b, "b of Robin")
+        a, b = self.coefficient(condition, "a"), self.coefficient(condition, "b")
         return lambda place: a(place) * u(place) + b(place) * side * u(place, (axis,)) - value(place)
+
+    def coefficient(self, condition: Any, key: str) -> Callable[[Place], jax.Array]:
+        """The number or function that a condition gives for `key`, as one number per point."""
+        what = f"the {key} of {type(condition).__name__} for {condition.field!r}"
+        function = self.bound(getattr(condition, key), what)
+        return lambda place: flat(function(place), place.points, what)
 
     def periodic(self, condition: Periodic) -> Term:
         axis = self.axes.index(condition.along)
@@ -242,7 +219,7 @@ class _Builder:
                 parts.append(
                     Part(label, "bc", lambda p, n=name, i=index: p.getters[0](n, i) - p.getters[1](n, i))
                 )
-        return Term(f"periodic {condition.along}", tuple(parts), draw)
+        return Term(f"periodic {condition.along}", tuple(parts), draw, sets=2)
 
     def data(self, data: Data, number: int) -> list[Term]:
         out = []
@@ -252,9 +229,8 @@ class _Builder:
             noise = data.noise[name]
             label = data.name if len(data.values) == 1 else f"{data.name} {name}"
 
-            def row(place: Place, name: str = name, noise: Noise = noise, number: int = number) -> jax.Array:
-                z = (place.getters[0](name, ()) - place.stored["values"]) / place.sigma[number]
-                return whitened(z, noise)
+            def row(place: Place, name: str = name, number: int = number) -> jax.Array:
+                return (place.getters[0](name, ()) - place.stored["values"]) / place.sigma[number]
 
             part = Part(self.named(label), "data", row, noise, number)
             out.append(
@@ -294,7 +270,7 @@ def called(function: Callable[..., Any], names: tuple[str, ...], values: Mapping
         ) from None
     except Exception as error:
         advice = "Use jax.numpy functions on its arguments"
-        if "__jax_array__" in str(error):
+        if "__jax_array__" in str(error) or "FieldView" in str(error):
             advice = "Write u.value where a function refuses a field itself"
         raise InputError(
             f"{what} {describe(function)!r} fails ({type(error).__name__}: {plain(error, 160)})",
@@ -303,20 +279,25 @@ def called(function: Callable[..., Any], names: tuple[str, ...], values: Mapping
         ) from error
 
 
-def flat(row: Any, place: Place, what: str) -> jax.Array:
+def flat(row: Any, points: int, what: str) -> jax.Array:
     """A row as one number per point."""
-    points = place.x[0].shape[0]
     try:
         array = jnp.asarray(row.value if isinstance(row, FieldView) else row)
-    except (TypeError, ValueError):
-        raise InputError(f"{what} returns {type(row).__name__}, not an array") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(
+            f"{what} returns {type(row).__name__}, not an array", field=what, remedy="Return one number per point"
+        ) from None
     if array.shape not in ((), (points,)):
         raise InputError(
-            f"{what} returns shape {array.shape} for {points} points", remedy="Return one number per point"
+            f"{what} returns shape {array.shape} for {points} points",
+            field=what,
+            remedy="Return one number per point",
         )
     if not jnp.issubdtype(array.dtype, jnp.floating):
         if jnp.issubdtype(array.dtype, jnp.complexfloating):
-            raise InputError(f"{what} returns complex numbers", remedy="Return real and imaginary parts as a tuple")
+            raise InputError(
+                f"{what} returns complex numbers", field=what, remedy="Return real and imaginary parts as a tuple"
+            )
         array = array.astype(float)
     return jnp.broadcast_to(array, (points,))
 
@@ -328,13 +309,15 @@ def components(row: Callable[[Place], Any], dimension: int, problem: Problem, wh
     def probe(x: jax.Array) -> jax.Array:
         answer = row(blank_place(x, problem))
         if answer is None:
-            raise InputError(f"{what} returns nothing", remedy="Add a return statement")
+            raise InputError(f"{what} returns nothing", field=what, remedy="Add a return statement")
+        if isinstance(answer, (tuple, list)) and not 1 <= len(answer) <= 64:
+            raise InputError(
+                f"{what} returns {len(answer)} components", field=what, remedy="Return between 1 and 64 of them"
+            )
         found.append(len(answer) if isinstance(answer, (tuple, list)) else 0)
         return x
 
     jax.eval_shape(probe, jax.ShapeDtypeStruct((7, dimension), jnp.float64))
-    if isinstance(found[0], int) and found[0] > 64:
-        raise InputError(f"{what} returns {found[0]} components", remedy="Return at most 64")
     return found[0]
 
 

@@ -15,6 +15,14 @@ At = str | Sequence[str] | Mapping[str, Any]
 Value = float | Callable[..., Any]
 
 
+def _check_order(order: object, known: tuple[int, ...], kind: str) -> None:
+    if type(order) is not int or order not in known:
+        listed = ", ".join(map(str, known))
+        raise InputError(
+            f"the order of {kind} condition is {plain(order, 30)!r}", field="order", remedy=f"Choose one of {listed}"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Condition:
     """`residual(...)`, written like the equation, vanishes at `at`: a face "x=0", several, or points {"x": [...], ...}."""
@@ -67,8 +75,7 @@ class Initial:
     name: str = ""
 
     def __post_init__(self) -> None:
-        if self.order not in (0, 1, 2, 3):
-            raise InputError(f"the order {plain(self.order, 30)!r} of an initial condition is not 0, 1, 2 or 3")
+        _check_order(self.order, (0, 1, 2, 3), "an initial")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +88,15 @@ class Periodic:
     name: str = ""
 
     def __post_init__(self) -> None:
-        names = (self.fields,) if isinstance(self.fields, str) else tuple(self.fields)
-        object.__setattr__(self, "fields", names)
-        if self.order not in (1, 2, 3, 4):
-            raise InputError(f"the order {plain(self.order, 30)!r} of a periodic condition is not 1, 2, 3 or 4")
+        names: Any = (self.fields,) if isinstance(self.fields, str) else self.fields
+        if not isinstance(names, (tuple, list)):
+            raise InputError(
+                f"the fields of a periodic condition are {plain(names, 40)!r}",
+                field="fields",
+                remedy='List their names, as in fields=["u"]',
+            )
+        object.__setattr__(self, "fields", tuple(names))
+        _check_order(self.order, (1, 2, 3, 4), "a periodic")
 
 
 AnyCondition = Condition | Dirichlet | Neumann | Robin | Initial | Periodic

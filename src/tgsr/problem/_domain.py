@@ -37,19 +37,25 @@ class Domain:
                 "a problem needs coordinates", field="coordinates", remedy='Write coordinates={"x": (0.0, 1.0)}'
             )
         if len(coordinates) > MAX_COORDINATES:
-            raise InputError(f"{len(coordinates)} coordinates are more than {MAX_COORDINATES}", field="coordinates")
+            raise InputError(
+                f"{len(coordinates)} coordinates are more than {MAX_COORDINATES}",
+                field="coordinates",
+                remedy="Leave some out",
+            )
         self.names = tuple(check_name(name, "coordinate") for name in coordinates)
         ranges = []
         for name, ends in coordinates.items():
             try:
+                if isinstance(ends, (str, bytes, Mapping, set, frozenset)):
+                    raise TypeError
                 low, high = (float(end) for end in ends)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 raise InputError(
                     f"the range of coordinate {name!r} is {plain(ends, 60)!r}",
                     field=name,
                     remedy="Give two numbers: (low, high)",
                 ) from None
-            if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            if not (low < high and math.isfinite(high - low) and math.isfinite(2.0 / (high - low))):
                 raise InputError(
                     f"the range of coordinate {name!r} is ({low:g}, {high:g})",
                     field=name,
@@ -109,9 +115,54 @@ class Domain:
                 ) from None
         slack = 1e-9 * (high - low)
         if not low - slack <= value <= high + slack:
-            raise InputError(f"{name}={value:g} is outside the range ({low:g}, {high:g})", field=text)
+            raise InputError(
+                f"{name}={value:g} is outside the range ({low:g}, {high:g})",
+                field=text,
+                remedy=f'Write "{name}=low" or "{name}=high" for its ends',
+            )
         side = -1 if abs(value - low) <= slack else 1 if abs(value - high) <= slack else 0
         return Face(axis, (low, value, high)[side + 1], side, f"{name}={value:g}")
+
+    def faces(self, at: object) -> list[Face]:
+        """The faces that 'x=0' or a list of such texts names."""
+        texts = [at] if isinstance(at, str) else at
+        if not isinstance(texts, (list, tuple)) or not texts:
+            raise InputError(
+                f"at={plain(at, 60)!r} names no face", field="at", remedy='Write at="x=0" or a list of faces'
+            )
+        return [self.face(text) for text in texts]
+
+    def listed(self, at: Mapping[str, Any]) -> np.ndarray:
+        """Points (n, d) that are listed one by one, as one array per coordinate."""
+        missing = [name for name in self.names if name not in at]
+        extra = [name for name in at if name not in self.names]
+        if missing or extra:
+            wrong = plain((missing or extra)[0], 40)
+            raise InputError(
+                f"the points of a condition {'lack' if missing else 'have an unknown'} coordinate {wrong!r}",
+                field="at",
+                remedy=f"Give one array for each of {', '.join(self.names)}",
+            )
+        try:
+            columns = [np.atleast_1d(np.asarray(at[name])) for name in self.names]
+            if any(column.dtype.kind not in "iuf" for column in columns):
+                raise TypeError("they are not numbers")
+            points = np.stack(np.broadcast_arrays(*columns), axis=1).astype(float)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"the points of a condition cannot be read ({plain(error, 80)})",
+                field="at",
+                remedy="Give one-dimensional arrays of equal length",
+            ) from None
+        slack = 1e-9 * (self.high - self.low)
+        flat = points.ndim == 2 and len(points) > 0
+        if not flat or not ((points >= self.low - slack) & (points <= self.high + slack)).all():
+            raise InputError(
+                f"the points of a condition are not {'inside the ranges of the coordinates' if flat else 'a list'}",
+                field="at",
+                remedy="Give one-dimensional arrays of finite numbers inside the ranges of the coordinates",
+            )
+        return points
 
     def draw(
         self, count: int, rng: np.random.Generator, how: str = "sobol", face: Face | None = None

@@ -28,9 +28,15 @@ def parse_derivative(text: str, coordinates: tuple[str, ...]) -> Index | None:
                 found.append(tuple(sorted((i, *rest))))
     if len(set(found)) > 1:
         raise InputError(
-            f"the derivative {text!r} can be read in more than one way", remedy='Write it as u.d("x", 2) instead'
+            f"the derivative {text!r} can be read in more than one way",
+            field=text,
+            remedy='Write it as u.d("x", 2) instead',
         )
     return found[0] if found else None
+
+
+class _NoDerivative(InputError, AttributeError):
+    """Also an AttributeError, so that `hasattr`, by which JAX recognises its own arrays, gets its answer."""
 
 
 class FieldView:
@@ -40,6 +46,7 @@ class FieldView:
     """
 
     __slots__ = ("_coordinates", "_get", "_name")
+    __array_ufunc__ = None  # array * u asks u, instead of multiplying each number by the whole of u
 
     def __init__(self, name: str, coordinates: tuple[str, ...], get: Callable[[Index], jax.Array]) -> None:
         self._name, self._coordinates, self._get = name, coordinates, get
@@ -49,10 +56,11 @@ class FieldView:
             raise AttributeError(text)
         index = parse_derivative(text, self._coordinates)
         if not index:
-            raise InputError(
+            known = f"The coordinates are {', '.join(self._coordinates)}"
+            raise _NoDerivative(
                 f"field {self._name!r} has no derivative {text!r}",
                 field=text,
-                remedy=f"The coordinates are {', '.join(self._coordinates)}",
+                remedy=known if self._coordinates else "Take derivatives outside of jax.jit and other jax functions",
             )
         return self._derivative(index)
 
@@ -77,17 +85,26 @@ class FieldView:
         for item in which:
             if isinstance(item, str):
                 index.append(self._number(item))
-            elif isinstance(item, int) and not isinstance(item, bool) and index and item >= 1:
+            elif isinstance(item, int) and not isinstance(item, bool) and index and 1 <= item <= 99:
                 index += [index[-1]] * (item - 1)
             else:
-                raise InputError(f"{self._name}.d{which} is not a derivative", remedy='Write u.d("x", 2, "t", 1)')
+                index = []
+                break
+        if not index:
+            raise InputError(
+                f"{self._name}.d({', '.join(map(repr, which))}) is not a derivative",
+                field=self._name,
+                remedy='Write u.d("x", 2, "t", 1)',
+            )
         return self._derivative(tuple(sorted(index)))
 
     def laplacian(self, *coordinates: str) -> jax.Array:
         """The sum of second derivatives over the named coordinates."""
         if not coordinates:
             raise InputError(
-                f"{self._name}.laplacian() needs its coordinates", remedy='Write u.laplacian("x", "y")'
+                f"{self._name}.laplacian() needs its coordinates",
+                field=self._name,
+                remedy='Write u.laplacian("x", "y")',
             )
         numbers = [self._number(name) for name in coordinates]
         total = self._derivative((numbers[0],) * 2)

@@ -16,7 +16,11 @@ RESERVED = frozenset({"value", "d", "laplacian", "shape", "dtype", "ndim", "size
 def check_name(name: object, what: str) -> str:
     """`name` if it can be a Python argument that means something in a residual."""
     if not isinstance(name, str):
-        raise InputError(f"a {what} is named by text, not by {type(name).__name__} {plain(name, 40)!r}")
+        raise InputError(
+            f"a {what} is named by text, not by {type(name).__name__} {plain(name, 40)!r}",
+            field=what,
+            remedy="Put the name in quotes",
+        )
     if not name.isidentifier() or keyword.iskeyword(name):
         raise InputError(
             f"{plain(name, 60)!r} cannot name a {what}", field=name, remedy="Use letters, digits and _, as in Python"
@@ -43,17 +47,24 @@ def describe(function: Callable[..., Any]) -> str:
 def arguments_of(function: Callable[..., Any], known: Iterable[str], what: str) -> tuple[str, ...]:
     """The argument names of `function`, each of which must be a coordinate, a field or an unknown."""
     if not callable(function):
-        raise InputError(f"{what} must be a function, not {type(function).__name__} {plain(function, 40)!r}")
+        raise InputError(
+            f"{what} must be a function, not {type(function).__name__} {plain(function, 40)!r}",
+            field=what.split()[-1],
+            remedy="Give a function of coordinates, fields and unknowns",
+        )
     known = list(known)
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        raise InputError(f"the arguments of {what} cannot be read", remedy="Wrap it in a def") from None
+        raise InputError(
+            f"the arguments of {what} cannot be read", field=describe(function), remedy="Wrap it in a def"
+        ) from None
     names = []
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise InputError(
                 f"{what} {describe(function)!r} takes *{parameter.name}",
+                field=describe(function),
                 remedy="Name the coordinates, fields and unknowns it uses",
             )
         if parameter.name in known:

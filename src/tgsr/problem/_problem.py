@@ -10,24 +10,29 @@ from pathlib import Path
 from typing import Any
 
 from tgsr._errors import InputError, plain
-from tgsr.problem._conditions import CONDITIONS, AnyCondition, Condition
+from tgsr.problem._conditions import CONDITIONS, AnyCondition, Condition, Neumann, Robin
 from tgsr.problem._data import Data
 from tgsr.problem._domain import Domain
 from tgsr.problem._names import arguments_of, describe, nearest
+from tgsr.problem._read_table import Table
 from tgsr.problem._unknowns import Field, Unknown, UnknownField
 
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}\Z")
 
 
 def _items(value: Any, what: str, kinds: tuple[type, ...]) -> tuple[Any, ...]:
-    if isinstance(value, kinds):
+    if isinstance(value, kinds) and kinds != (object,):
         raise InputError(f"{what} is one {type(value).__name__}, not a list", field=what, remedy="Put it in [brackets]")
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Sequence):
-        raise InputError(f"{what} is {plain(value, 40)!r}, not a list", field=what)
+        raise InputError(f"{what} is {plain(value, 40)!r}, not a list", field=what, remedy="Put it in [brackets]")
     for item in value:
         if not isinstance(item, kinds):
             names = " or ".join(kind.__name__ for kind in kinds)
-            raise InputError(f"an entry of {what} is {plain(item, 40)!r}, not {names}", field=what)
+            raise InputError(
+                f"an entry of {what} is {plain(item, 40)!r}, not {names}",
+                field=what,
+                remedy=f"Give a list of {names}",
+            )
     return tuple(value)
 
 
@@ -48,7 +53,7 @@ class Problem:
         unknowns: Sequence[Unknown] = (),
         unknown_fields: Sequence[UnknownField] = (),
         conditions: Sequence[AnyCondition] = (),
-        data: Sequence[Data] = (),
+        data: Sequence[Data | Table] = (),
         region: Callable[..., Any] | None = None,
         scale: str = "auto",
     ) -> None:
@@ -58,7 +63,7 @@ class Problem:
                 field="name",
                 remedy="Use up to 64 letters, digits, '.', '_' and '-'",
             )
-        if scale not in ("auto", "none"):
+        if not isinstance(scale, str) or scale not in ("auto", "none"):
             raise InputError(f"scale is {plain(scale, 40)!r}", field="scale", remedy="Choose 'auto' or 'none'")
         self.name, self.scale = name, scale
         self.domain = Domain(coordinates, region)
@@ -71,10 +76,10 @@ class Problem:
             unknown_fields, "unknown_fields", (UnknownField,)
         )
         self.conditions = _items(conditions, "conditions", CONDITIONS)
-        self.data = _items(data, "data", (Data,))
+        self._given_data = _items(data, "data", (Data, Table))
         if callable(residuals):
             raise InputError("residuals is a function, not a list", field="residuals", remedy="Put it in [brackets]")
-        self.residuals = tuple(residuals)
+        self.residuals = _items(residuals, "residuals", (object,))
         self._check()
 
     def _check(self) -> None:
@@ -116,41 +121,57 @@ class Problem:
                     field=unknown.name,
                     remedy="Name it as an argument of the function it belongs to",
                 )
-        for data in self.data:
-            data.check_against(self.domain.ranges, list(self.all_fields), self._inside)
+        self.data: tuple[Data, ...] = tuple(
+            data.check_against(self.domain.ranges, list(self.all_fields), self._inside) for data in self._given_data
+        )
 
     def _check_condition(self, condition: AnyCondition) -> set[str]:
         """Raise if a condition cannot be; returns the names that its functions use."""
         used: set[str] = set()
         if isinstance(condition, Condition):
             used.update(arguments_of(condition.residual, self.argument_names, "a condition"))
-        one = getattr(condition, "field", None)
-        for name in getattr(condition, "fields", ()) or ((one,) if one is not None else ()):
-            if name not in self.all_fields:
+        what = type(condition).__name__
+        for name in getattr(condition, "fields", (condition.field,) if hasattr(condition, "field") else ()):
+            if not isinstance(name, str) or name not in self.all_fields:
                 raise InputError(
-                    f"{type(condition).__name__} speaks of field {plain(name, 40)!r}, which the problem does not have",
+                    f"{what} speaks of field {plain(name, 40)!r}, which the problem does not have",
                     field=str(name),
                     remedy=nearest(str(name), self.all_fields),
                 )
         for key in ("time", "along"):
-            name = getattr(condition, key, None)
-            if name is not None and name not in self.domain.names:
+            name = getattr(condition, key, self.domain.names[0])
+            if not isinstance(name, str) or name not in self.domain.names:
                 raise InputError(
-                    f"{type(condition).__name__} speaks of coordinate {plain(name, 40)!r}, which the problem does not have",
+                    f"{what} speaks of coordinate {plain(name, 40)!r}, which the problem does not have",
                     field=str(name),
                     remedy=nearest(str(name), self.domain.names),
                 )
         for key in ("value", "a", "b"):
-            value = getattr(condition, key, None)
+            value = getattr(condition, key, 0.0)
             if callable(value):
                 known = [*self.domain.names, *(u.name for u in self.unknowns)]
-                used.update(arguments_of(value, known, f"the {key} of {type(condition).__name__}"))
-            elif value is not None and (isinstance(value, (str, bool)) or not _finite(value)):
+                used.update(arguments_of(value, known, f"the {key} of {what}"))
+            elif not _finite(value):
                 raise InputError(
-                    f"the {key} of {type(condition).__name__} is {plain(value, 40)!r}",
+                    f"the {key} of {what} is {plain(value, 40)!r}",
                     field=key,
                     remedy="Give a finite number or a function of coordinates and unknowns",
                 )
+        if not isinstance(condition.name, str) or not condition.name.isprintable():
+            raise InputError(
+                f"a condition is named {plain(condition.name, 40)!r}", field="name", remedy="Name it by a short text"
+            )
+        at = getattr(condition, "at", f"{self.domain.names[0]}=low")
+        if isinstance(at, Mapping) and not isinstance(condition, (Neumann, Robin)):
+            self.domain.listed(at)
+        else:
+            for face in self.domain.faces(at):
+                if isinstance(condition, (Neumann, Robin)) and not face.side:
+                    raise InputError(
+                        f"{what} needs a face of the box, and {face.name} is inside",
+                        field="at",
+                        remedy="Use Condition with u.x itself",
+                    )
         return used
 
     def _inside(self, points: Mapping[str, Any]) -> Any:
@@ -214,10 +235,11 @@ class Problem:
 
 def _finite(value: Any) -> bool:
     import math
+    from numbers import Real
 
     try:
-        return math.isfinite(float(value))
-    except (TypeError, ValueError):
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
         return False
 
 

@@ -93,7 +93,6 @@ def _unpacked(array: Any, attributes: Any) -> Any:
 def read_hdf5(path: Path, file: str, wanted: dict[str, Column]) -> dict[str, Vector]:
     """Numeric datasets of HDF5, NetCDF-4 or MATLAB 7.3, with dimension scales where the file has them."""
     h5py = extra("h5py", file)
-    matlab = path.suffix.lower() == ".mat"
     arrays: dict[str, Any] = {}
     axes: Axes = {}
     with parsing(file, "HDF5"), h5py.File(path, "r") as source:
@@ -119,11 +118,10 @@ def read_hdf5(path: Path, file: str, wanted: dict[str, Column]) -> dict[str, Vec
                     "is not a numeric MATLAB array", file=file, field=str(column), remedy="Save numbers"
                 )
             check_stored(file, str(column), stored.dtype, int(stored.size or 0))
-            array = _unpacked(stored[()], stored.attrs)
-            arrays[name] = array.T if matlab else array
+            arrays[name] = _unpacked(stored[()], stored.attrs)
             if stored.is_scale and stored.ndim == 1:
                 axes[name] = (stored.name,)
-            elif all(len(dimension) for dimension in stored.dims) and not matlab:
+            elif all(len(dimension) for dimension in stored.dims):
                 axes[name] = tuple(dimension[0].name for dimension in stored.dims)
     labels = {name: str(column) for name, column in wanted.items()}
     named = len(axes) == len(arrays) and any(axes.values())

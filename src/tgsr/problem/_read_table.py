@@ -7,17 +7,20 @@ which of those names are coordinates. A reader therefore gives a `Table`; the pr
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tgsr._errors import InputError
 from tgsr.problem._noise import Noise
+
+if TYPE_CHECKING:
+    from tgsr.problem._data import Data
 
 Vector: TypeAlias = NDArray[np.float64]
 Column: TypeAlias = str | int
@@ -151,7 +154,7 @@ class Table:
         what = f"{len(self)} rows of {', '.join(self.columns)}"
         return f"Table({shown(self.name)}, {what}, from {shown_path(self.origin)})"
 
-    def split(self, coordinates: Iterable[str]) -> Any:
+    def split(self, coordinates: Iterable[str]) -> Data:
         """The `Data` in which these columns are coordinates and all others are fields."""
         from tgsr.problem._data import Data
 
@@ -174,8 +177,11 @@ class Table:
         )
 
     def check_against(
-        self, coordinates: Mapping[str, tuple[float, float]], fields: Sequence[str], inside: Any = None
-    ) -> Any:
+        self,
+        coordinates: Mapping[str, tuple[float, float]],
+        fields: Sequence[str],
+        inside: Callable[[dict[str, Vector]], Any] | None = None,
+    ) -> Data:
         """Split by the problem's coordinates, then `Data.check_against`."""
         for name in self.columns:
             if name not in coordinates and name not in fields:

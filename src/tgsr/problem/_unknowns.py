@@ -15,10 +15,37 @@ from tgsr.problem._names import check_name
 
 def _number(value: object, unknown: str, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise InputError(f"the {what} of unknown {unknown!r} is {plain(value, 40)!r}, not a number", field=unknown)
-    if not math.isfinite(value):
-        raise InputError(f"the {what} of unknown {unknown!r} is {value}", field=unknown, remedy="Give a finite number")
-    return float(value)
+        raise InputError(
+            f"the {what} of {unknown!r} is {plain(value, 40)!r}, not a number", field=unknown, remedy="Give a number"
+        )
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise InputError(f"the {what} of {unknown!r} is {number}", field=unknown, remedy="Give a finite number")
+    return number
+
+
+def _flag(value: object, unknown: str, what: str) -> None:
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(
+            f"{what} of {unknown!r} is {plain(value, 40)!r}", field=unknown, remedy="Give True or False"
+        )
+
+
+def _unit(unit: object, name: str) -> None:
+    if not isinstance(unit, str) or not unit.isprintable():
+        raise InputError(
+            f"the unit of {name!r} is {plain(unit, 40)!r}", field=name, remedy="Give it as text, as in unit='m2/s'"
+        )
+
+
+def _size(scale: object, name: str) -> None:
+    if scale is not None and not _number(scale, name, "scale") > 0:
+        raise InputError(
+            f"the scale of {name!r} is not positive", field=name, remedy="Give its typical size as a positive number"
+        )
 
 
 @dataclass(frozen=True)
@@ -41,8 +68,10 @@ class Unknown:
     def __post_init__(self) -> None:
         check_name(self.name, "unknown")
         object.__setattr__(self, "guess", _number(self.guess, self.name, "guess"))
-        if not isinstance(self.unit, str):
-            raise InputError(f"the unit of unknown {self.name!r} is not text", field=self.name)
+        _flag(self.positive, self.name, "positive")
+        _flag(self.log, self.name, "log")
+        _unit(self.unit, self.name)
+        _size(self.scale, self.name)
         if self.bounds is not None:
             self._check_bounds()
         if (self.positive or self.log) and self.guess <= 0:
@@ -53,10 +82,10 @@ class Unknown:
             )
         if self.log and self.bounds is not None and self.bounds[0] <= 0:
             raise InputError(
-                f"unknown {self.name!r} is on a log scale but its lower bound is {self.bounds[0]:g}", field=self.name
+                f"unknown {self.name!r} is on a log scale but its lower bound is {self.bounds[0]:g}",
+                field=self.name,
+                remedy="Give a positive lower bound, or drop `log`",
             )
-        if self.scale is not None and not _number(self.scale, self.name, "scale") > 0:
-            raise InputError(f"the scale of unknown {self.name!r} is not positive", field=self.name)
 
     def _check_bounds(self) -> None:
         bounds: Any = self.bounds
@@ -68,8 +97,18 @@ class Unknown:
             )
         low, high = (_number(b, self.name, "bound") for b in bounds)
         object.__setattr__(self, "bounds", (low, high))
-        if not low < high:
-            raise InputError(f"the bounds of unknown {self.name!r} are not in order: ({low:g}, {high:g})", field=self.name)
+        if not (low < high and math.isfinite(high - low)):
+            raise InputError(
+                f"the bounds of unknown {self.name!r} are not in order: ({low:g}, {high:g})",
+                field=self.name,
+                remedy="Give the lower bound first",
+            )
+        if self.positive and low < 0:
+            raise InputError(
+                f"unknown {self.name!r} is positive but its lower bound is {low:g}",
+                field=self.name,
+                remedy="Give a lower bound of 0 or more, or drop `positive`",
+            )
         if not low < self.guess < high:
             raise InputError(
                 f"the guess {self.guess:g} of unknown {self.name!r} is not between its bounds ({low:g}, {high:g})",
@@ -81,6 +120,11 @@ class Unknown:
     def size(self) -> float:
         """The characteristic size that makes the search independent of units."""
         return self.scale or abs(self.guess) or 1.0
+
+
+def _share(raw: Any, xp: Any) -> Any:
+    """The sigmoid, with full relative accuracy and finite derivatives however far out."""
+    return xp.exp(-xp.logaddexp(-raw, 0.0))
 
 
 @dataclass(frozen=True)
@@ -105,10 +149,16 @@ class Transform:
     def raw(self, value: float) -> float:
         """The raw number of a physical value inside the unknown's range."""
         u, size = self.unknown, self.size
+        low, high = u.bounds or (0.0 if u.positive or u.log else -math.inf, math.inf)
+        if not low < value < high:
+            raise InputError(
+                f"{value:g} is outside the range ({low:g}, {high:g}) of unknown {u.name!r}",
+                field=u.name,
+                remedy="Widen its range",
+            )
         if u.bounds is not None:
-            low, high = np.log(u.bounds) if u.log else u.bounds
-            share = ((math.log(value) if u.log else value) - low) / (high - low)
-            return math.log(share / (1.0 - share))
+            low, value, high = (float(v) for v in np.log((low, value, high))) if u.log else (low, value, high)
+            return math.log((value - low) / (high - value))
         if u.log:
             return math.log(value / size)
         if u.positive:
@@ -121,8 +171,8 @@ class Transform:
         u, size = self.unknown, self.size
         if u.bounds is not None:
             low, high = np.log(u.bounds) if u.log else u.bounds
-            inside = low + (high - low) / (1.0 + xp.exp(-raw))
-            return xp.exp(inside) if u.log else inside
+            inside = low * _share(-raw, xp) + high * _share(raw, xp)
+            return xp.clip(xp.exp(inside) if u.log else inside, *u.bounds)  # rounding must not leave the range
         if u.log:
             return size * xp.exp(raw)
         if u.positive:
@@ -134,13 +184,12 @@ class Transform:
         u, size = self.unknown, self.size
         if u.bounds is not None:
             low, high = np.log(u.bounds) if u.log else u.bounds
-            share = 1.0 / (1.0 + math.exp(-raw))
-            slope = (high - low) * share * (1.0 - share)
+            slope = (high - low) * _share(raw, np) * _share(-raw, np)
             return float(slope * (self.value(raw) if u.log else 1.0))
         if u.log:
             return float(self.value(raw))
         if u.positive:
-            return float(size / (1.0 + math.exp(-raw)))
+            return float(size * _share(raw, np))
         return float(size)
 
 
@@ -155,8 +204,8 @@ class Field:
 
     def __post_init__(self) -> None:
         check_name(self.name, "field")
-        if self.scale is not None and not _number(self.scale, self.name, "scale") > 0:
-            raise InputError(f"the scale of field {self.name!r} is not positive", field=self.name)
+        _unit(self.unit, self.name)
+        _size(self.scale, self.name)
         if self.offset is not None:
             _number(self.offset, self.name, "offset")
 
@@ -175,9 +224,18 @@ class UnknownField:
 
     def __post_init__(self) -> None:
         check_name(self.name, "unknown field")
-        object.__setattr__(self, "of", (self.of,) if isinstance(self.of, str) else tuple(self.of))
-        object.__setattr__(self, "widths", tuple(self.widths))
-        _number(self.guess, self.name, "guess")
+        of: Any = (self.of,) if isinstance(self.of, str) else self.of
+        if not isinstance(of, (tuple, list)) or not all(isinstance(c, str) for c in of) or len(set(of)) < len(of):
+            raise InputError(
+                f"unknown field {self.name!r} depends on {plain(of, 40)!r}",
+                field=self.name,
+                remedy='List its coordinates, each once, as in of=["x"]',
+            )
+        object.__setattr__(self, "of", tuple(of))
+        object.__setattr__(self, "guess", _number(self.guess, self.name, "guess"))
+        _flag(self.positive, self.name, "positive")
+        _unit(self.unit, self.name)
+        _size(self.scale, self.name)
         if not self.of:
             raise InputError(f"unknown field {self.name!r} depends on nothing", field=self.name, remedy="Use Unknown")
         if self.positive and self.guess <= 0:
@@ -186,10 +244,15 @@ class UnknownField:
                 field=self.name,
                 remedy="Give a positive guess",
             )
-        if self.scale is not None and not _number(self.scale, self.name, "scale") > 0:
-            raise InputError(f"the scale of unknown field {self.name!r} is not positive", field=self.name)
-        if not self.widths or any(not isinstance(w, int) or not 1 <= w <= 4096 for w in self.widths):
-            raise InputError(f"the widths of unknown field {self.name!r} are {self.widths}", field=self.name)
+        widths: Any = self.widths
+        whole = isinstance(widths, (tuple, list)) and all(type(w) is int and 1 <= w <= 4096 for w in widths)
+        if not whole or not widths:
+            raise InputError(
+                f"the widths of unknown field {self.name!r} are {plain(widths, 40)!r}",
+                field=self.name,
+                remedy="Give one whole number per hidden layer, as in (12, 12)",
+            )
+        object.__setattr__(self, "widths", tuple(widths))
 
     @property
     def size(self) -> float:

@@ -60,24 +60,26 @@ def read_json(path: str | PathLike[str], *, limit: int = JSON_LIMIT, digest: str
 
 
 def write_sealed(path: str | PathLike[str], value: Mapping[str, object]) -> str:
-    """Write an object with one more key, "sha256", over the canonical text of all the others."""
-    body = parse_json(canonical_json(dict(value)).encode("ascii"), path)
-    return write_json(path, body | {"sha256": digest_of(canonical_json(body).encode("ascii"))})
+    """Write an object with one more key, "sha256", over all the others; return the SHA-256 of the file."""
+    if "sha256" in value:
+        raise StorageError("the key is kept for the seal", file=path, field="sha256")
+    return write_json(path, {**value, "sha256": _seal(value)})
 
 
 def read_sealed(path: str | PathLike[str]) -> dict[str, Any]:
-    """The object that `write_sealed` wrote; a flipped bit anywhere in it is an error."""
+    """The object that `write_sealed` wrote; a flipped bit anywhere in the file is an error."""
     text = read_bytes(path, limit=JSON_LIMIT)
     body = parse_json(text, path)
-    # The whole text is compared, not only the seal: then no byte of the file can change unnoticed.
-    seal = body.pop("sha256", None) if isinstance(body, dict) else None
-    if seal is None or digest_of(canonical_json(body).encode("ascii")) != seal:
-        raise StorageError(
-            "does not hold what was written (its own SHA-256 differs)", file=path, remedy=_DAMAGED
-        )
-    if canonical_json(body | {"sha256": seal}).encode("ascii") != text:
-        raise StorageError("was edited after it was written", file=path, remedy=_DAMAGED)
+    # The text is compared as well as the seal: then not even a space can change unnoticed.
+    if not isinstance(body, dict) or canonical_json(body).encode("ascii") != text:
+        raise StorageError("was changed after it was written", file=path, remedy=_DAMAGED)
+    if body.pop("sha256", None) != _seal(body):
+        raise StorageError("does not hold what was written (SHA-256 differs)", file=path, remedy=_DAMAGED)
     return body
+
+
+def _seal(value: Mapping[str, object]) -> str:
+    return digest_of(canonical_json(value, indent=None).encode("ascii"))
 
 
 def _plain(value: object, where: str, depth: int) -> object:

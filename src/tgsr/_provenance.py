@@ -1,0 +1,47 @@
+"""What a number was computed with, so that it can be computed again."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+
+def package_version(name: str = "tgsr") -> str:
+    """The installed version of a package ('unknown' in an uninstalled source tree)."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def environment(dtype: str = "float64") -> dict[str, Any]:
+    """Versions, engine, threads, processor and precision of this process."""
+    import jax
+
+    from tgsr._canary import cpu_name
+    from tgsr._jax import thread_count
+
+    return {
+        "tgsr": package_version(),
+        "jax": package_version("jax"),
+        "jaxlib": package_version("jaxlib"),
+        "numpy": package_version("numpy"),
+        "scipy": package_version("scipy"),
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "processor": cpu_name(),
+        "device": str(jax.devices()[0].platform),
+        "engine": "jax",
+        "threads": thread_count(),
+        "dtype": dtype,
+    }
+
+
+# A resumed run must go on with these, or its bits would not be those of an undisturbed one.
+SAME_BITS = ("jaxlib", "processor", "device", "engine", "threads", "dtype")
+
+
+def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """What would change the bits of a run between two environments, in words."""
+    return [f"{k} was {before[k]!r} and is {now.get(k)!r}" for k in SAME_BITS if k in before and before[k] != now.get(k)]

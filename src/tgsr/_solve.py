@@ -1,0 +1,268 @@
+"""`solve` and `transfer`: from a problem to a result, on disk or not, resumed where a run of the same name stopped."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from tgsr._errors import InputError, plain
+from tgsr._jax import computing
+from tgsr._outcomes import Outcome
+from tgsr._provenance import differences, environment
+from tgsr._random import stream
+from tgsr._result import Estimate, Result
+from tgsr._runs import fill, load
+from tgsr.loss import Objective, build_objective
+from tgsr.network._manifest import read_network
+from tgsr.network._propagate import MLP
+from tgsr.network._saved import SavedNetwork
+from tgsr.network._surrogate import Net
+from tgsr.problem import Problem
+from tgsr.storage import RunDirectory, npz_bytes
+from tgsr.training import Keeper, Progress, Trained, Training, as_training, train, uncertainty
+from tgsr.training._controls import misfits
+from tgsr.training._uncertainty import NORMAL_95, Uncertainty
+from tgsr.transfer import Method, Setting, as_method
+
+WIDTHS = {1: (32, 32), 2: (24, 24, 24), 3: (28, 28, 28)}  # hidden widths by number of coordinates
+
+
+def solve(
+    problem: Problem,
+    *,
+    network: MLP | None = None,
+    training: Training | str | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Result:
+    """Recover the unknowns of `problem` from its data, from a random start.
+
+    With `out` the run is kept in a directory under it: the same call goes on where it stopped, or returns the finished
+    result. Everything random derives from `seed`.
+    """
+    return _run(problem, None, as_method("scratch"), network, training, seed, out, progress)
+
+
+def transfer(
+    problem: Problem,
+    source: Result | SavedNetwork | str | Path,
+    *,
+    method: str | Method = "full",
+    network: MLP | None = None,
+    training: Training | str | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Result:
+    """Recover the unknowns of `problem`, starting from a network trained on a related one.
+
+    Only weights and biases travel: unknowns start at the target's own first guess. The architecture is the source's.
+    """
+    saved = as_source(source)
+    chosen = as_method(method)
+    if network is None:
+        network = MLP(saved.widths[1:-1], saved.activation)
+    return _run(problem, saved, chosen, network, training, seed, out, progress)
+
+
+def as_source(source: Result | SavedNetwork | str | Path) -> SavedNetwork:
+    """The network of a result, a run directory or a network folder."""
+    if isinstance(source, Result):
+        return source.network
+    if isinstance(source, SavedNetwork):
+        return source
+    if isinstance(source, (str, Path)):
+        return read_network(source)
+    raise InputError(f"{plain(source, 40)!r} is no source", field="source", remedy="Give a result or the path of a run")
+
+
+def _checked(problem: object, network: object, seed: object) -> None:
+    if not isinstance(problem, Problem):
+        raise InputError(f"{plain(problem, 60)!r} is no problem", field="problem", remedy="Give a tgsr.Problem")
+    if network is not None and not isinstance(network, MLP):
+        raise InputError(f"{plain(network, 60)!r} is no network", field="network", remedy="Write tgsr.MLP((32, 32))")
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**63:
+        raise InputError(f"the seed is {plain(seed, 40)!r}", field="seed", remedy="Give a whole number from 0")
+
+
+def _run(  # type: ignore[no-untyped-def]
+    problem: Problem, source, method: Method, network, training, seed: int, out, progress
+) -> Result:
+    _checked(problem, network, seed)
+    plan = as_training(training)
+    mlp = network or MLP(WIDTHS[min(len(problem.domain.names), 3)])
+    spec = {
+        "problem": problem.spec(),
+        "network": {"widths": list(mlp.widths), "activation": mlp.activation},
+        "training": plan.spec(),
+        "method": {"name": method.name, **{k: v for k, v in vars(method).items()}},
+        "source": None if source is None else source.fingerprint(),
+    }
+    inputs = (spec, data_bytes(problem), problem.source())
+    run = None if out is None else RunDirectory.create(out, problem.name, *inputs, seed)
+    if run is not None and run.status().state == "finished":
+        return load(run.path)
+    with computing(), nullcontext() if run is None else run.lock():
+        here = environment()
+        if run is not None:
+            _same_machine(run, here)
+        result = _compute(problem, mlp, plan, source, method, int(seed), inputs, run, here, progress)
+        if run is not None:
+            fill(run, result)
+    return result
+
+
+def _same_machine(run: RunDirectory, here: dict[str, Any]) -> None:
+    """Refuse to go on with a half-done run where its bits could not be the same; record the environment of a new one."""
+    before = run.environment()
+    if before is not None and run.status().state in ("interrupted", "running") and run.load_checkpoint() is not None:
+        changed = differences(before, here)
+        if changed:
+            raise InputError(
+                f"this run began in another environment: {'; '.join(changed)}",
+                file=run.path,
+                remedy="Resume it there, or start it anew in another folder",
+            )
+    run.write_environment(here)
+
+
+def data_bytes(problem: Problem) -> bytes:
+    """The measurements of a problem as one file."""
+    arrays: dict[str, np.ndarray] = {}
+    for i, data in enumerate(problem.data):
+        arrays |= {f"{i}.point.{name}": column for name, column in data.points.items()}
+        arrays |= {f"{i}.value.{name}": column for name, column in data.values.items()}
+    return npz_bytes(arrays)
+
+
+def _compute(problem, mlp, plan, source, method, seed, inputs, run, here, progress) -> Result:  # type: ignore[no-untyped-def]
+    began = time.perf_counter()
+    objective = build_objective(problem, mlp, plan.points, seed)
+    fresh = objective.surrogate.initial(stream(seed, "init"))
+    keeper = Keeper(run)
+    prepared = method.prepare(Setting(objective, fresh, source, seed, plan, keeper, progress))
+    left = None if plan.budget is None else plan.budget - prepared.spent
+    trained = train(objective, prepared.start, plan, seed, keeper=keeper, progress=progress, budget=left)
+    known = uncertainty(objective, trained.theta, trained.batch, trained.controls, trained.sigma)
+    seconds = time.perf_counter() - began
+    networks = [saved_network(problem, net, layers) for net, layers in zip(
+        objective.surrogate.nets, objective.surrogate.layers(trained.theta), strict=True)]  # fmt: skip
+    estimates, correlation, warnings = estimates_of(objective, trained, known)
+    return Result(
+        name=problem.name,
+        unknowns=estimates,
+        outcome=trained.outcome,
+        sentence=trained.outcome.sentence,
+        history=trained.history,
+        network=networks[0],
+        unknown_fields={
+            net.fields[0]: (saved, net.positive)
+            for net, saved in zip(objective.surrogate.nets[1:], networks[1:], strict=True)
+        },
+        correlation=correlation,
+        likelihood=likelihood_of(objective, trained, plan),
+        warnings=tuple([*(note for d in problem.data for note in d.notes), *warnings]),
+        stages={name: dict(arrays) for name, arrays in prepared.stages.items()},
+        method=method.name,
+        closures=prepared.spent + trained.history.closures,
+        seconds=seconds,
+        seed=seed,
+        provenance=here,
+        inputs=inputs,
+        path=None if run is None else run.path,
+    )
+
+
+def saved_network(problem: Problem, net: Net, layers: list[tuple[jax.Array, jax.Array]]) -> SavedNetwork:
+    """A trained network with its names and scales."""
+    return SavedNetwork(
+        tuple(np.asarray(w) for w, _ in layers),
+        tuple(np.asarray(b) for _, b in layers),
+        net.mlp.activation,
+        tuple(problem.domain.names[i] for i in net.axes),
+        net.fields,
+        np.array(net.centre),
+        np.array(net.half_width),
+        np.array(net.offset),
+        np.array(net.scale),
+    )
+
+
+def estimates_of(
+    objective: Objective, trained: Trained, known: Uncertainty | None
+) -> tuple[dict[str, Estimate], np.ndarray, list[str]]:
+    """Estimates with errors, their correlation, and what a reader must be told."""
+    transforms = objective.surrogate.transforms
+    raw = np.asarray(objective.surrogate.raw(trained.theta))
+    out: dict[str, Estimate] = {}
+    warnings: list[str] = []
+    names = [t.unknown.name for t in transforms]
+    spread = np.full(len(raw), math.nan)
+    if known is not None:
+        spread = np.sqrt(np.diag(known.covariance))
+        lost = [n for n, flag in zip(names, known.undetermined, strict=True) if flag]
+        if lost:
+            warnings.append(not_identifiable(lost, names, known))
+        if known.misfit_ratio > 1.5:
+            warnings.append(
+                f"The misfit is {known.misfit_ratio:.1f} times the stated noise; standard errors are scaled up by it. "
+                "Either the noise is larger than stated, or the equations do not describe these data."
+            )
+    elif len(raw):
+        warnings.append("The network is too large for dense standard errors; none are given.")
+    for i, transform in enumerate(transforms):
+        value, slope = float(transform.value(raw[i])), transform.slope(raw[i])
+        ends = sorted(float(transform.value(raw[i] + sign * NORMAL_95 * spread[i])) for sign in (-1, 1))
+        sure = known is None or not bool(known.undetermined[i])
+        out[names[i]] = Estimate(
+            value,
+            float(abs(slope) * spread[i]) if sure else math.inf,
+            (ends[0], ends[1]) if sure else (-math.inf, math.inf),
+            transform.unknown.unit,
+            sure,
+            transform.unknown.guess,
+        )
+    correlation = np.full((len(raw), len(raw)), math.nan)
+    if known is not None and np.all(spread > 0):
+        correlation = known.covariance / np.outer(spread, spread)
+    return out, correlation, warnings
+
+
+def not_identifiable(lost: list[str], names: list[str], known: Uncertainty) -> str:
+    """The verdict on unknowns that the data leave open."""
+    which = " and ".join(lost)
+    if len(lost) == 1:
+        return (
+            f"{which} is not identifiable from this data: the fit hardly changes when it does. "
+            "Measure where it matters, or fix it."
+        )
+    return (
+        f"{which} are not identifiable from this data: a change of one can be made up by the others. "
+        "Only a combination of them is determined; fix one, or measure something that separates them."
+    )
+
+
+def likelihood_of(objective: Objective, trained: Trained, plan: Training) -> tuple[str, ...]:
+    """Which likelihood the standard errors speak of."""
+    lines = []
+    residuals = misfits(objective, trained.theta, trained.batch)
+    data = [p for p in objective.parts if p.kind == "data"]
+    for part, residual in zip(data, residuals, strict=True):
+        if part.noise is None:
+            continue
+        fitted = part.noise
+        if part.noise.estimated and np.any(residual):
+            fitted = part.noise.fitted(residual)
+        how = "estimated" if part.noise.estimated else "as given"
+        lines.append(f"{part.name}: {fitted.sentence()} ({how}, {len(residual)} readings)")
+    if not lines:
+        lines.append("No readings: whatever is recovered follows from equations and conditions alone.")
+    return tuple(lines)

@@ -1,0 +1,72 @@
+"""The inner steps of one outer epoch: they end early when nothing is left to do, and every one of them is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+
+from tgsr.loss import Objective
+from tgsr.optimiser._program import RUNNING, Trace
+
+PAUSED = -1  # this epoch is over, the next one goes on
+
+Carry = TypeVar("Carry")
+
+
+class Row(NamedTuple):
+    """One row of the trace: loss, parts and raw unknowns at one and the same theta, and what the step cost."""
+
+    loss: jax.Array
+    parts: jax.Array
+    raw: jax.Array
+    closures: jax.Array
+
+
+def run_steps(
+    step: Callable[[Carry], tuple[Carry, Row, jax.Array]],
+    carry: Carry,
+    opening: Row,
+    status: jax.Array | int,
+    steps: int,
+) -> tuple[Carry, Trace]:
+    """At most `steps` times `step`, while the status is RUNNING.
+
+    Steps that are not taken repeat the last row (or the opening one) and cost nothing; what the opening cost is part
+    of the first row.
+    """
+    rows = jax.tree.map(lambda a: jnp.broadcast_to(a, (steps, *a.shape)), opening._replace(closures=jnp.zeros((), int)))
+
+    def go(loop: tuple[Carry, Row, jax.Array, jax.Array]) -> tuple[Carry, Row, jax.Array, jax.Array]:
+        carry, rows, _, taken = loop
+        carry, row, status = step(carry)
+        return carry, jax.tree.map(lambda all_rows, new: all_rows.at[taken].set(new), rows, row), status, taken + 1
+
+    carry, rows, status, taken = jax.lax.while_loop(
+        lambda loop: (loop[2] == RUNNING) & (loop[3] < steps),
+        go,
+        (carry, rows, jnp.asarray(status, dtype=int), jnp.zeros((), dtype=int)),
+    )
+    number = jnp.arange(steps)
+    last = jnp.minimum(number, jnp.maximum(taken - 1, 0))
+    closures = jnp.where(number < taken, rows.closures, 0).at[0].add(opening.closures)
+    seen = Trace(rows.loss[last], rows.parts[last], rows.raw[last], closures, jnp.maximum(status, RUNNING))
+    return carry, seen
+
+
+def no_row(objective: Objective, theta: jax.Array) -> Row:
+    """The opening of an epoch that evaluates nothing before its first step."""
+    nothing = jnp.zeros(())
+    return Row(nothing, jnp.zeros(len(objective.parts)), objective.surrogate.raw(theta), jnp.zeros((), dtype=int))
+
+
+def all_finite(loss: jax.Array, gradient: jax.Array) -> jax.Array:
+    """Whether an evaluation can be used."""
+    return jnp.isfinite(loss) & jnp.all(jnp.isfinite(gradient))
+
+
+def moved(theta: jax.Array, step: jax.Array, mask: jax.Array) -> jax.Array:
+    """theta + step; entries that are not trained keep their bits, whatever the step says."""
+    return jnp.where(mask == 0, theta, theta + step)

@@ -1,0 +1,245 @@
+"""What training consists of: phases of one optimiser each, points, weights, when to stop. Frozen, printable, comparable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from tgsr._errors import InputError, plain
+from tgsr.loss import Batch, Objective
+from tgsr.optimiser import Program, adam, lbfgs, levenberg, paper_lbfgs, paper_rates
+from tgsr.problem import Points
+from tgsr.problem._names import nearest
+
+
+def _whole(spec: object, *names: str) -> None:
+    for name in names:
+        value = getattr(spec, name)
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10**9:
+            raise InputError(
+                f"{type(spec).__name__}.{name} is {plain(value, 40)!r}", field=name, remedy="Give a whole number from 1"
+            )
+
+
+def _positive(spec: object, *names: str) -> None:
+    for name in names:
+        value = getattr(spec, name)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
+            raise InputError(
+                f"{type(spec).__name__}.{name} is {plain(value, 40)!r}", field=name, remedy="Give a number from 0"
+            )
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """Stop when the loss improved by less than the share `tolerance` in each of `patience` outer epochs in a row.
+
+    `change` also stops on one absolute change below it. Nothing but the training loss is read.
+    """
+
+    tolerance: float = 1e-3
+    patience: int = 2
+    change: float = 0.0
+
+    def __post_init__(self) -> None:
+        _positive(self, "tolerance", "change")
+        _whole(self, "patience")
+
+
+@dataclass(frozen=True)
+class LevenbergMarquardt:
+    """Damped Gauss-Newton steps: few and strong; for up to some thousand weights or rows."""
+
+    name: ClassVar[str] = "levenberg-marquardt"
+    epochs: int = 40
+    inner: int = 10
+    stopping: Stopping = Stopping(1e-3, 2)
+
+    def __post_init__(self) -> None:
+        _whole(self, "epochs", "inner")
+
+    def program(self, objective: Objective, batch: Batch) -> Program:
+        """The compiled steps."""
+        return levenberg(objective, batch, self.inner, 0.0)
+
+    def setting(self, epoch: int) -> float:
+        """Nothing to set."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class LBFGS:
+    """Limited-memory BFGS with a strong-Wolfe line search; for networks of any size."""
+
+    name: ClassVar[str] = "l-bfgs"
+    epochs: int = 100
+    inner: int = 20
+    history: int = 50
+    trial_step: float = 1.0
+    stopping: Stopping = Stopping(1e-3, 3)
+
+    def __post_init__(self) -> None:
+        _whole(self, "epochs", "inner", "history")
+        _positive(self, "trial_step")
+
+    def program(self, objective: Objective, batch: Batch) -> Program:
+        """The compiled steps."""
+        return lbfgs(objective, batch, self.inner, self.history, trial_step=self.trial_step)
+
+    def setting(self, epoch: int) -> float:
+        """Nothing to set."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class Adam:
+    """First-order steps, for a rough start."""
+
+    name: ClassVar[str] = "adam"
+    epochs: int = 20
+    inner: int = 100
+    learning_rate: float = 1e-3
+    stopping: Stopping = Stopping(0.0, 10**6)
+
+    def __post_init__(self) -> None:
+        _whole(self, "epochs", "inner")
+        _positive(self, "learning_rate")
+
+    def program(self, objective: Objective, batch: Batch) -> Program:
+        """The compiled steps."""
+        return adam(objective, batch, self.inner, self.learning_rate)
+
+    def setting(self, epoch: int) -> float:
+        """The learning rate of an outer epoch."""
+        return self.learning_rate
+
+
+@dataclass(frozen=True)
+class PaperLBFGS:
+    """The authors' L-BFGS: no line search, step 0.1 annealed to 0.001 by a cosine over the outer epochs."""
+
+    name: ClassVar[str] = "paper-l-bfgs"
+    epochs: int = 300
+    inner: int = 20
+    history: int = 100
+    first: float = 0.1
+    last: float = 0.001
+    stopping: Stopping = Stopping(1e-8, 10, 1e-8)
+
+    def __post_init__(self) -> None:
+        _whole(self, "epochs", "inner", "history")
+        _positive(self, "first", "last")
+
+    def program(self, objective: Objective, batch: Batch) -> Program:
+        """The compiled steps."""
+        return paper_lbfgs(objective, batch, self.inner, self.history)
+
+    def setting(self, epoch: int) -> float:
+        """The step length of an outer epoch."""
+        return float(paper_rates(self.epochs, self.first, self.last)[epoch])
+
+
+Phase = LevenbergMarquardt | LBFGS | Adam | PaperLBFGS
+PHASES: dict[str, type[Phase]] = {kind.name: kind for kind in (LevenbergMarquardt, LBFGS, Adam, PaperLBFGS)}
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """Every `every` outer epochs, redraw the share `fraction` of the interior points where residuals are large.
+
+    Candidates are `candidates` times as many as interior points; the chance of one is proportional to
+    |residual|^power / mean + floor. Shapes stay, so nothing is compiled anew.
+    """
+
+    every: int = 5
+    fraction: float = 0.5
+    candidates: int = 10
+    power: float = 1.0
+    floor: float = 1.0
+
+    def __post_init__(self) -> None:
+        _whole(self, "every", "candidates")
+        _positive(self, "fraction", "power", "floor")
+        if self.fraction > 1:
+            raise InputError(f"Refinement.fraction is {self.fraction}", field="fraction", remedy="Give at most 1")
+
+
+@dataclass(frozen=True)
+class Training:
+    """How to train. Everything left out is chosen by the problem's size.
+
+    `weights` gives loss weights by part name or kind ('pde', 'bc', 'ic', 'data'); None balances them by the noise: a
+    reading counts by its sigma, and equations are held about three times tighter than the noise. `budget` caps the
+    evaluations of loss and gradient.
+    """
+
+    phases: tuple[Phase, ...] = ()
+    points: Points = Points()
+    weights: Mapping[str, float] | None = None
+    refinement: Refinement | None = None
+    budget: int | None = None
+
+    def __post_init__(self) -> None:
+        phases = (self.phases,) if isinstance(self.phases, tuple(PHASES.values())) else tuple(self.phases)
+        for phase in phases:
+            if not isinstance(phase, tuple(PHASES.values())):
+                raise InputError(
+                    f"{plain(phase, 40)!r} is no phase", field="phases", remedy=f"Phases are {', '.join(PHASES)}"
+                )
+        object.__setattr__(self, "phases", phases)
+        if not isinstance(self.points, Points):
+            raise InputError(f"points is {plain(self.points, 40)!r}", field="points", remedy="Write Points(interior=...)")
+        if self.budget is not None:
+            _whole(self, "budget")
+        if self.weights is not None:
+            if not isinstance(self.weights, Mapping):
+                raise InputError("weights is no mapping", field="weights", remedy='Write {"pde": 10.0, "data": 50.0}')
+            for name, value in self.weights.items():
+                number = isinstance(value, (int, float)) and not isinstance(value, bool)
+                if not number or not 0 <= value < float("inf"):
+                    raise InputError(f"the weight of {name!r} is {plain(value, 40)!r}", field=str(name))
+            object.__setattr__(self, "weights", tuple(sorted((str(k), float(v)) for k, v in self.weights.items())))
+
+    @property
+    def weight_table(self) -> dict[str, float] | None:
+        """Weights by name or kind, if given."""
+        return None if self.weights is None else dict(self.weights)  # type: ignore[call-overload]
+
+    def spec(self) -> dict[str, Any]:
+        """Plain values, for a run's identity."""
+
+        def plain_value(value: Any) -> Any:
+            if hasattr(value, "__dataclass_fields__"):
+                kind = {"type": type(value).__name__}
+                return kind | {f.name: plain_value(getattr(value, f.name)) for f in fields(value)}
+            return [plain_value(v) for v in value] if isinstance(value, tuple) else value
+
+        return plain_value(self)
+
+
+PRESETS: dict[str, Training] = {
+    "paper": Training(phases=(PaperLBFGS(),), weights={"pde": 10.0, "bc": 10.0, "ic": 10.0, "data": 50.0}),
+    "best": Training(),
+}
+
+
+def as_training(value: Training | str | None) -> Training:
+    """A training, or the preset of that name."""
+    if value is None:
+        return Training()
+    if isinstance(value, Training):
+        return value
+    if isinstance(value, str) and value in PRESETS:
+        return PRESETS[value]
+    raise InputError(
+        f"{plain(value, 40)!r} is no training", field="training", remedy=nearest(str(value), PRESETS) + ", or tgsr.Training(...)"
+    )
+
+
+SMALL = 3000  # up to so many weights (or rows) a Gram matrix costs less than the closures it saves
+
+
+def automatic_phases(objective: Objective, rows: int) -> tuple[Phase, ...]:
+    """Levenberg-Marquardt where its linear algebra is small, else L-BFGS."""
+    return (LevenbergMarquardt(),) if min(objective.surrogate.size, rows) <= SMALL else (LBFGS(),)

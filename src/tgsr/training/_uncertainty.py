@@ -1,0 +1,157 @@
+"""Standard errors of the unknowns, marginal over every weight of the networks, from the Jacobian of the rows.
+
+Near the fit the estimate moves with the noise e of the readings as  d theta = -A^-1 J_d^T W e,  where A = J^T W J is
+half the Hessian of the loss (data and physics, at the weights that were used) and J_d its data rows. So
+
+    cov(theta) = A^-1 J_d^T W S W J_d A^-1        (S the noise covariance; the "sandwich"),
+
+which is right for any loss weights: they need not be 1/sigma^2. Only the rows of A^-1 that belong to unknowns are
+needed. The same A, scaled to the likelihood, also tells what the data cannot tell: a direction of unknowns along which
+A is flat is *not identifiable*, however small its sandwich looks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.linalg
+
+from tgsr.loss import Batch, Controls, Objective, weighted_jacobian
+from tgsr.optimiser import row_count
+
+RIDGE = 1e-13  # of the largest diagonal entry of A: directions flatter than rounding can see
+UNDETERMINED = 1.0  # a standard deviation as large as an unknown's own size
+NORMAL_95 = 1.959963984540054
+DENSE_LIMIT = 6000  # weights or rows up to which A is factorised
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """Covariance of the raw unknowns, and what of them the data cannot tell."""
+
+    covariance: np.ndarray  # of the raw unknowns
+    undetermined: np.ndarray  # bool per unknown
+    directions: tuple[tuple[float, ...], ...]  # flat directions in raw unknowns, unit length
+    misfit_ratio: float  # root mean square of residual over stated noise, largest over data sets
+    readings: int
+
+
+def uncertainty(objective: Objective, theta: jax.Array, batch: Batch, controls: Controls, sigma: np.ndarray) -> Uncertainty | None:
+    """The uncertainty of the unknowns at a fit; None where there is nothing to know or the network is too large."""
+    unknowns = len(objective.surrogate.transforms)
+    size, rows = objective.surrogate.size, row_count(objective, batch)
+    if not unknowns or min(size, rows) > DENSE_LIMIT or rows * size > 4e8:
+        return None
+    jacobian, kind, z = _standardised_rows(objective, theta, batch, controls)
+    data_weight, noise_scale = np.ones(len(z)), np.ones(len(z))
+    readings, ratio = 0, 1.0
+    for number, part in enumerate(objective.parts):
+        if part.kind != "data" or part.noise is None:
+            continue
+        mine = kind == number
+        count = int(mine.sum())
+        readings += count
+        # z is standardised by the sigma of training, which may be floored; the likelihood's own sigma is the stated one.
+        own = float(sigma[part.sigma_number])
+        stated = own if part.noise.scale is None else float(part.noise.scale)
+        standard = z[mine] * own / stated
+        spread = float(np.sqrt(np.mean(part.noise.psi(standard) * standard)))
+        ratio = max(ratio, spread) if part.noise.scale is not None else ratio
+        inflate = max(spread, 1.0) if part.noise.scale is not None else 1.0
+        curvature = float(np.mean(part.noise.dpsi(standard)))
+        scatter = float(np.mean(part.noise.psi(standard) ** 2)) if part.noise.name != "gaussian" else 1.0
+        data_weight[mine] = max(curvature, 0.05)
+        noise_scale[mine] = np.sqrt(scatter) * (inflate * stated / own if part.noise.name == "gaussian" else stated / own)
+    weights = np.asarray(controls.weights)[kind] * _shares(objective, batch)
+    scaled = jacobian * np.sqrt(weights * data_weight)[:, None]
+    curvature_matrix = scaled.T @ scaled if size <= rows else None
+    columns = _inverse_columns(scaled, curvature_matrix, np.asarray(controls.pull) * np.asarray(controls.mask), unknowns)
+    is_data = np.array([objective.parts[k].kind == "data" for k in kind])
+    pushed = (jacobian[is_data] * weights[is_data, None]) @ columns * noise_scale[is_data, None]
+    covariance = pushed.T @ pushed
+    flat_variance = columns[-unknowns:] * _likelihood_weight(weights, is_data)
+    determined = _undetermined(objective, theta, (flat_variance + flat_variance.T) / 2)
+    return Uncertainty(covariance, *determined, misfit_ratio=ratio, readings=readings)
+
+
+def _standardised_rows(objective: Objective, theta: jax.Array, batch: Batch, controls: Controls):  # type: ignore[no-untyped-def]
+    """(Jacobian, number of the part, row) of every real row: unweighted, data as z = residual / sigma."""
+    bare = replace(objective, whitening=False)
+    ones = controls._replace(weights=jnp.ones_like(controls.weights))
+
+    @jax.jit
+    def block(theta: jax.Array, one: Batch) -> tuple[jax.Array, jax.Array]:
+        unit = tuple(b._replace(share=jnp.where(b.share > 0, 1.0, 0.0)) for b in one)
+        return weighted_jacobian(bare, theta, unit, ones)
+
+    jacobians, rows, kinds = [], [], []
+    for i in range(objective.blocks):
+        one = jax.tree.map(lambda a, i=i: a[i], batch)
+        row, jacobian = block(theta, one)
+        real, kind = [], []
+        for number, (term, share) in enumerate(
+            (plan, np.asarray(b.share)) for plan, b in zip(objective.plans, one, strict=True) for _ in plan.term.parts
+        ):
+            real.append(share > 0)
+            kind.append(np.full(len(share), number))
+        keep = np.concatenate(real)
+        jacobians.append(np.asarray(jacobian)[keep])
+        rows.append(np.asarray(row)[keep])
+        kinds.append(np.concatenate(kind)[keep])
+    return np.concatenate(jacobians), np.concatenate(kinds), np.concatenate(rows)
+
+
+def _shares(objective: Objective, batch: Batch) -> np.ndarray:
+    """1/n of every real row, in the order of `_standardised_rows`."""
+    out = []
+    for i in range(objective.blocks):
+        for plan, b in zip(objective.plans, batch, strict=True):
+            share = np.asarray(b.share[i])
+            out += [share[share > 0]] * len(plan.term.parts)
+    return np.concatenate(out)
+
+
+def _inverse_columns(scaled: np.ndarray, gram: np.ndarray | None, pull: np.ndarray, unknowns: int) -> np.ndarray:
+    """The columns of A^-1 that belong to the unknowns (the last ones of theta)."""
+    size = scaled.shape[1]
+    identity = np.zeros((size, unknowns))
+    identity[-unknowns:] = np.eye(unknowns)
+    largest = float(np.max(np.einsum("ij,ij->j", scaled, scaled))) or 1.0
+    ridge = RIDGE * largest + pull
+    if gram is not None:
+        return scipy.linalg.solve(gram + np.diag(ridge), identity, assume_a="pos")
+    # (J^T J + R)^-1 E = R^-1 E - R^-1 J^T (1 + J R^-1 J^T)^-1 J R^-1 E
+    divided = scaled / ridge
+    small = divided @ scaled.T + np.eye(len(scaled))
+    return (identity - scaled.T @ scipy.linalg.solve(small, divided @ identity, assume_a="pos")) / ridge[:, None]
+
+
+def _likelihood_weight(weights: np.ndarray, is_data: np.ndarray) -> float:
+    """The factor between the loss and the negative log-likelihood: each reading counts 1/2 z^2 there."""
+    return float(np.mean(weights[is_data])) if is_data.any() else float(np.mean(weights))
+
+
+def _undetermined(objective: Objective, theta: jax.Array, variance: np.ndarray):  # type: ignore[no-untyped-def]
+    """Which unknowns a flat direction moves by as much as their own size."""
+    raw = np.asarray(objective.surrogate.raw(theta))
+    transforms = objective.surrogate.transforms
+    # In raw numbers an unknown's own size is its value over its slope (1 on a log scale), or its guess's.
+    sizes = np.array(
+        [
+            max(abs(t.value(r)), t.unknown.size) / max(abs(t.slope(r)), 1e-300)
+            if t.unknown.bounds is None
+            else 2.0  # a logit moved by 2 crosses most of the interval
+            for t, r in zip(transforms, raw, strict=True)
+        ]
+    )
+    relative = variance / np.outer(sizes, sizes)
+    values, vectors = np.linalg.eigh(np.where(np.isfinite(relative), relative, 1e12))
+    loose = values > UNDETERMINED**2
+    flags = np.zeros(len(raw), dtype=bool)
+    for vector in vectors[:, loose].T:
+        flags |= np.abs(vector) > 0.1
+    directions = tuple(tuple(float(v) for v in vector) for vector in vectors[:, loose].T)
+    return flags, directions

@@ -1,0 +1,36 @@
+"""Every transfer method by name: the built-in ones, one line each, and those of installed packages."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+
+from tgsr._errors import InputError, plain
+from tgsr.problem._names import nearest
+from tgsr.transfer._full import Full
+from tgsr.transfer._method import Method
+from tgsr.transfer._scratch import Scratch
+
+BUILT_IN: dict[str, type] = {kind.name: kind for kind in (Scratch, Full)}
+ENTRY_POINTS = "tgsr.methods"
+
+
+def methods() -> dict[str, type]:
+    """All methods by name; a package cannot take the name of a built-in one."""
+    found = dict(BUILT_IN)
+    for entry in entry_points(group=ENTRY_POINTS):
+        if entry.name in found:
+            raise InputError(f"package {entry.value!r} offers a method {entry.name!r}, which exists", field=entry.name)
+        found[entry.name] = entry.load()
+    return found
+
+
+def as_method(value: str | Method) -> Method:
+    """A method, or the one of that name with its default options."""
+    if isinstance(value, str):
+        known = methods()
+        if value not in known:
+            raise InputError(f"there is no method {plain(value, 40)!r}", field="method", remedy=nearest(value, known))
+        return known[value]()
+    if isinstance(value, Method) and not isinstance(value, type):
+        return value
+    raise InputError(f"{plain(value, 40)!r} is no method", field="method", remedy="Give its name, or an instance of it")

@@ -1,0 +1,84 @@
+"""What a transfer method is: from a fresh start and a source network to where main training begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tgsr._errors import InputError
+from tgsr.loss import Objective
+from tgsr.network._saved import SavedNetwork
+from tgsr.network._start import transferred_arrays
+from tgsr.training import Keeper, Progress, Start, Training
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Everything a method may use. Unknowns in `fresh` stand at the target's own first guess, always."""
+
+    objective: Objective
+    fresh: jax.Array  # theta from the stream 'init'
+    source: SavedNetwork | None
+    seed: int
+    training: Training
+    keeper: Keeper
+    progress: Callable[[Progress], None] | None = None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Where main training begins: theta, what is trained, what draws theta back, and what happened on the way."""
+
+    start: Start
+    stages: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
+    spent: int = 0  # closures used before main training
+
+
+@runtime_checkable
+class Method(Protocol):
+    """A frozen dataclass with a name and this one function."""
+
+    @property
+    def name(self) -> str:
+        """What the catalogue and the tables call it."""
+        ...
+
+    def prepare(self, setting: Setting) -> Prepared:
+        """From the fresh start to where main training begins."""
+        ...
+
+
+def source_of(setting: Setting, method: str) -> SavedNetwork:
+    """The source network, or the error that none was given."""
+    if setting.source is None:
+        raise InputError(f"method {method!r} needs a source network", field="source", remedy="Give a result or a path")
+    return setting.source
+
+
+@dataclass(frozen=True)
+class _Layers:
+    weights: tuple[np.ndarray, ...]
+    biases: tuple[np.ndarray, ...]
+
+
+def copied(setting: Setting, method: str, match: str = "exact") -> jax.Array:
+    """theta with weights and biases of the source; unknowns and unknown fields stay fresh."""
+    source, surrogate = source_of(setting, method), setting.objective.surrogate
+    layers = surrogate.layers(setting.fresh)
+    net = surrogate.nets[0]
+    fresh = _Layers(tuple(np.asarray(w) for w, _ in layers[0]), tuple(np.asarray(b) for _, b in layers[0]))
+    weights, biases = transferred_arrays(
+        source,
+        setting.objective.problem.domain.names,
+        fresh,
+        match,  # type: ignore[arg-type]
+        fields=net.fields,
+        activation=net.mlp.activation,
+    )
+    layers[0] = [(jnp.asarray(w), jnp.asarray(b)) for w, b in zip(weights, biases, strict=True)]
+    return surrogate.flatten(layers, surrogate.raw(setting.fresh))  # type: ignore[arg-type]
