@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,12 @@ from tgsr.network._propagate import MLP
 from tgsr.network._saved import SavedNetwork
 from tgsr.network._surrogate import Net
 from tgsr.problem import Problem
-from tgsr.storage import RunDirectory, npz_bytes
+from tgsr.problem._names import nearest
+from tgsr.storage import RunDirectory, npz_bytes, read_arrays, write_arrays
 from tgsr.training import Keeper, Progress, Trained, Training, as_training, train, uncertainty
 from tgsr.training._controls import misfits
 from tgsr.training._uncertainty import NORMAL_95, Uncertainty
-from tgsr.transfer import Method, Setting, as_method
+from tgsr.transfer import BUDGETS, Method, Prepared, Setting, as_method, resolved_budget
 
 WIDTHS = {1: (32, 32), 2: (24, 24, 24), 3: (28, 28, 28)}  # hidden widths by number of coordinates
 
@@ -48,16 +50,17 @@ def solve(
     With `out` the run is kept in a directory under it: the same call goes on where it stopped, or returns the finished
     result. Everything random derives from `seed`.
     """
-    return _run(problem, None, as_method("scratch"), network, training, seed, out, progress)
+    return _run(problem, None, as_method("scratch"), network, training, None, seed, out, progress)
 
 
 def transfer(
     problem: Problem,
     source: Result | SavedNetwork | str | Path,
     *,
-    method: str | Method = "full",
+    method: str | Method = "tgsr",
     network: MLP | None = None,
     training: Training | str | None = None,
+    budget: str = "matched",
     seed: int = 0,
     out: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -65,12 +68,16 @@ def transfer(
     """Recover the unknowns of `problem`, starting from a network trained on a related one.
 
     Only weights and biases travel: unknowns start at the target's own first guess. The architecture is the source's.
+    Budget "matched" gives every method the closures of adaptation and main training together; "paper" adds those of an
+    adaptation on top of main training.
     """
     saved = as_source(source)
     chosen = as_method(method)
     if network is None:
         network = MLP(saved.widths[1:-1], saved.activation)
-    return _run(problem, saved, chosen, network, training, seed, out, progress)
+    if budget not in BUDGETS:
+        raise InputError(f"budget is {plain(budget, 40)!r}", field="budget", remedy=nearest(str(budget), BUDGETS))
+    return _run(problem, saved, chosen, network, training, budget, seed, out, progress)
 
 
 def as_source(source: Result | SavedNetwork | str | Path) -> SavedNetwork:
@@ -94,7 +101,7 @@ def _checked(problem: object, network: object, seed: object) -> None:
 
 
 def _run(  # type: ignore[no-untyped-def]
-    problem: Problem, source, method: Method, network, training, seed: int, out, progress
+    problem: Problem, source, method: Method, network, training, budget, seed: int, out, progress
 ) -> Result:
     _checked(problem, network, seed)
     plan = as_training(training)
@@ -103,7 +110,8 @@ def _run(  # type: ignore[no-untyped-def]
         "problem": problem.spec(),
         "network": {"widths": list(mlp.widths), "activation": mlp.activation},
         "training": plan.spec(),
-        "method": {"name": method.name, **{k: v for k, v in vars(method).items()}},
+        "method": {"name": method.name, **plain_options(method)},
+        "budget": budget,
         "source": None if source is None else source.fingerprint(),
     }
     inputs = (spec, data_bytes(problem), problem.source())
@@ -114,7 +122,7 @@ def _run(  # type: ignore[no-untyped-def]
         here = environment()
         if run is not None:
             _same_machine(run, here)
-        result = _compute(problem, mlp, plan, source, method, int(seed), inputs, run, here, progress)
+        result = _compute(problem, mlp, plan, source, method, budget, int(seed), inputs, run, here, progress)
         if run is not None:
             fill(run, result)
     return result
@@ -143,14 +151,16 @@ def data_bytes(problem: Problem) -> bytes:
     return npz_bytes(arrays)
 
 
-def _compute(problem, mlp, plan, source, method, seed, inputs, run, here, progress) -> Result:  # type: ignore[no-untyped-def]
+def _compute(problem, mlp, plan, source, method, budget, seed, inputs, run, here, progress) -> Result:  # type: ignore[no-untyped-def]
     began = time.perf_counter()
     objective = build_objective(problem, mlp, plan.points, seed)
     fresh = objective.surrogate.initial(stream(seed, "init"))
     keeper = Keeper(run)
-    prepared = method.prepare(Setting(objective, fresh, source, seed, plan, keeper, progress))
-    left = None if plan.budget is None else plan.budget - prepared.spent
-    trained = train(objective, prepared.start, plan, seed, keeper=keeper, progress=progress, budget=left)
+    whole = resolved_budget(objective, plan, budget)
+    setting = Setting(objective, fresh, source, seed, whole.training, whole.main_epochs, keeper, progress)
+    prepared = recalled(run, keeper) or remembered(run, keeper, method.prepare(setting))
+    left = None if whole.closures is None else whole.closures - prepared.spent
+    trained = train(objective, prepared.start, whole.training, seed, keeper=keeper, progress=progress, budget=left)
     known = uncertainty(objective, trained.theta, trained.batch, trained.controls, trained.sigma)
     seconds = time.perf_counter() - began
     networks = [saved_network(problem, net, layers) for net, layers in zip(
@@ -159,8 +169,8 @@ def _compute(problem, mlp, plan, source, method, seed, inputs, run, here, progre
     return Result(
         name=problem.name,
         unknowns=estimates,
-        outcome=trained.outcome,
-        sentence=trained.outcome.sentence,
+        outcome=prepared.failed or trained.outcome,
+        sentence=(prepared.failed or trained.outcome).sentence,
         history=trained.history,
         network=networks[0],
         unknown_fields={
@@ -179,6 +189,36 @@ def _compute(problem, mlp, plan, source, method, seed, inputs, run, here, progre
         inputs=inputs,
         path=None if run is None else run.path,
     )
+
+
+def plain_options(method: Method) -> dict[str, Any]:
+    """The options of a method as plain values, for a run's identity."""
+
+    def plain_value(value: Any) -> Any:
+        if is_dataclass(value) and not isinstance(value, type):
+            return {k: plain_value(v) for k, v in vars(value).items()}
+        return [plain_value(v) for v in value] if isinstance(value, (tuple, list)) else value
+
+    return {k: plain_value(v) for k, v in vars(method).items()}
+
+
+PREPARED = "prepared.npz"
+
+
+def remembered(run: RunDirectory | None, keeper: Keeper, prepared: Prepared) -> Prepared:
+    """Keep what preparation found, so that a resumed run does not repeat it."""
+    if run is not None and prepared.failed is None:
+        keeper.notes["prepared"] = write_arrays(run.file(PREPARED), prepared.arrays())
+    return prepared
+
+
+def recalled(run: RunDirectory | None, keeper: Keeper) -> Prepared | None:
+    """What an interrupted run had prepared, if main training had begun."""
+    saved = None if run is None else keeper.restore("main")
+    if run is None or saved is None:
+        return None
+    keeper.notes["prepared"] = saved[1]["prepared"]
+    return Prepared.from_arrays(read_arrays(run.path / PREPARED, digest=saved[1]["prepared"]))
 
 
 def saved_network(problem: Problem, net: Net, layers: list[tuple[jax.Array, jax.Array]]) -> SavedNetwork:

@@ -52,10 +52,23 @@ def evaluate(layers: list[Layer], x: jax.Array, phi: Callable[[jax.Array], jax.A
 
 def tensors(function: Callable[[jax.Array], jax.Array], x: jax.Array, order: int) -> list[jax.Array]:
     """All derivatives of a function of one point, by jvp of jvp of ..., at all points: (points, outputs, d, d, ...)."""
-    functions = [function]
+
+
+    def up(lower: Callable[[jax.Array], tuple]) -> Callable[[jax.Array], tuple]:
+        def with_itself(x: jax.Array) -> tuple:
+            found = lower(x)
+            return found[0], found
+
+        return jax.jacfwd(with_itself, has_aux=True)
+
+    nested: Callable[[jax.Array], tuple] = lambda x: (function(x), ())  # noqa: E731
     for _ in range(order):
-        functions.append(jax.jacfwd(functions[-1]))
-    return jax.jit(lambda x: [jax.vmap(f)(x) for f in functions])(x)
+        nested = up(nested)
+    found, rest = [], jax.jit(jax.vmap(nested))(x)
+    while rest:
+        found.insert(0, rest[0])
+        rest = rest[1]
+    return found
 
 
 def every(d: int, order: int) -> list[Index]:
@@ -85,26 +98,26 @@ def test_every_derivative_agrees_with_nested_autodiff(name: str, d: int, outputs
         assert relative(found, expected[len(index)][(..., *index)]) < BAR, index
 
 
-@pytest.mark.parametrize("name", ACTIVATIONS)
-def test_an_activation_and_its_four_derivatives(name: str) -> None:
-    z = jnp.asarray([-30.0, -3.0, -0.7, -1e-9, 0.0, 0.4, 2.0, 30.0])
-    expected, f = [], PLAIN[name]
-    for _ in range(5):
-        expected.append(jax.vmap(f)(z))
-        f = jax.grad(f)
-    for order in range(5):
-        found = activation(name)(z, order)
-        assert len(found) == order + 1
-        np.testing.assert_allclose(jnp.stack(found), jnp.stack(expected[: order + 1]), rtol=1e-9, atol=1e-12)
-    assert bool(jnp.isfinite(jnp.stack(activation(name)(jnp.array([-800.0, 800.0]), 4))).all())
+def test_activations_stay_finite_far_out_and_settle_there() -> None:
+    z = jnp.asarray([-800.0, -40.0, 40.0, 800.0])
+    everything = jax.jit(lambda z: {name: activation(name)(z, 4) for name in ACTIVATIONS})(z)
+    for name, found in everything.items():
+        assert len(found) == 5
+        assert bool(jnp.isfinite(jnp.stack(found)).all()), name
+        if name != "sin":
+            np.testing.assert_allclose(jnp.stack(found[2:]), 0.0, atol=1e-15)
+    assert [len(activation("sin")(z, order)) for order in range(5)] == [1, 2, 3, 4, 5]
 
 
 def test_a_few_derivatives_are_the_same_as_all_of_them() -> None:
     """What else travels changes no channel: mixed derivatives on their own, out of order, repeated."""
     layers, x = network(3, 2), jnp.asarray(np.random.default_rng(2).uniform(-1.0, 1.0, (3, 3)))
-    every_one = propagate(layers, x, closed(every(3, 3)), "tanh").outputs
-    for wanted in ([(0, 1, 2)], [(2, 0)], [(1, 1, 0), (2,)], [(0, 0, 0), (0, 0, 0)]):
-        for index, found in propagate(layers, x, closed(wanted), "tanh").outputs.items():
+    subsets = [closed(i) for i in ([(0, 1, 2)], [(2, 0)], [(1, 1, 0), (2,)], [(0, 0, 0), (0, 0, 0)])]
+    every_one, *few = jax.jit(
+        lambda: [propagate(layers, x, wanted, "tanh").outputs for wanted in [closed(every(3, 3)), *subsets]]
+    )()
+    for one in few:
+        for index, found in one.items():
             assert relative(found, every_one[index]) < 1e-13
 
 
@@ -153,7 +166,7 @@ def test_a_whole_operator_is_the_sum_of_its_derivatives() -> None:
 
 
 def test_probes_are_the_pre_activations() -> None:
-    """The derivative of a loss along a probe is that of its layer's bias, channel by channel zero without one."""
+    """The derivative of a loss along the probes of the value channel sums to that along the layer's bias."""
     layers, x = network(2, 1), jnp.asarray(np.random.default_rng(4).uniform(-1.0, 1.0, (3, 2)))
     channels = closed([(0, 0), (0, 1)])
 
@@ -162,7 +175,7 @@ def test_probes_are_the_pre_activations() -> None:
         return jnp.sum(propagate(shifted, x, channels, "tanh", probes=probes).outputs[0, 0] ** 2)
 
     zeros = [jnp.zeros((len(channels), 3, w.shape[1])) for w, _ in layers]
-    probes, biases = jax.grad(loss, (0, 1))(zeros, [jnp.zeros_like(b) for _, b in layers])
+    probes, biases = jax.jit(jax.grad(loss, (0, 1)))(zeros, [jnp.zeros_like(b) for _, b in layers])
     for probe, bias in zip(probes, biases, strict=True):
         np.testing.assert_allclose(probe[0].sum(axis=0), bias, rtol=1e-12, atol=1e-14)
-    assert float(loss(zeros, [jnp.zeros_like(b) for _, b in layers])) > 0
+    assert any(bool(jnp.any(probe)) for probe in probes)

@@ -26,46 +26,51 @@ LINES: dict[str, Callable[[jax.Array], jax.Array]] = {
     "far": lambda t: (t - 3e4) ** 2,
     "near": lambda t: (t - 1e-6) ** 2,
     "quartic": lambda t: (t - 2.0) ** 4 - t,
-    "waves": lambda t: jnp.sin(3.0 * t) - 0.8 * t + 0.02 * t**2,
+    "waves": lambda t: -jnp.sin(3.0 * t) - 0.2 * t + 0.02 * t**2,
     "kink": lambda t: jnp.sqrt(1e-8 + (t - 0.7) ** 2),
     "rational": lambda t: -t / (t**2 + 2.0),  # Moré & Thuente 1994, function 1
     "steep": lambda t: (t + 0.004) ** 5 - 2.0 * (t + 0.004) ** 4,  # function 2
     "barrier": lambda t: -2.0 * t - jnp.log(1.0 - t),  # not a number beyond 1
     "cliff": lambda t: jnp.where(t > 0.6, jnp.inf, -t + t**2 / 2.0),
     "late overflow": lambda t: jnp.exp(jnp.exp(t)) - 20.0 * t,
+    "endless": lambda t: -t,
+    "nothing": lambda t: jnp.where(t > 0, jnp.nan, -t),
 }
 
 
-def search_line(line: Callable[[jax.Array], jax.Array], first: float) -> tuple[Point, Search]:
-    slope = jax.grad(line)
+@jax.jit
+def search_line(number: jax.Array, first: jax.Array) -> tuple[Point, Search]:
+    def line(t: jax.Array) -> jax.Array:
+        return jax.lax.switch(number, list(LINES.values()), t)
 
     def evaluate(t: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        return line(t), slope(t), 2.0 * t
+        return *jax.value_and_grad(line)(t), 2.0 * t
 
-    start = Point(jnp.zeros(()), line(jnp.zeros(())), slope(jnp.zeros(())))
-    return start, jax.jit(lambda t: strong_wolfe(evaluate, start, jnp.zeros(()), t))(jnp.asarray(first))
+    start = Point(jnp.zeros(()), *evaluate(jnp.zeros(()))[:2])
+    return start, strong_wolfe(evaluate, start, jnp.zeros(()), first)
 
 
-@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize("name", list(LINES)[:-2])
 def test_accepted_steps_meet_both_strong_wolfe_conditions(name: str) -> None:
-    line = LINES[name]
+    line, number = LINES[name], list(LINES).index(name)
     for first in (1e-3, 0.1, 1.0, 10.0):
-        start, found = search_line(line, first)
+        start, found = jax.tree.map(np.asarray, search_line(number, first))
         assert found.accepted, first
         assert all(wolfe(start, found.low)), first
         t = found.low.step
         assert line(t) <= start.value + 1e-4 * t * start.slope
-        assert abs(jax.grad(line)(t)) <= 0.9 * abs(start.slope)
+        assert abs(found.low.slope) <= 0.9 * abs(start.slope)
+        np.testing.assert_allclose(found.low.slope, (line(t + 1e-6) - line(t - 1e-6)) / 2e-6, rtol=1e-3, atol=1e-4)
         assert found.extra == 2.0 * t  # what belongs to the accepted step comes with it
         assert 1 <= found.evaluations <= 14, first
 
 
 def test_a_search_without_an_acceptable_step_returns_the_lowest_point() -> None:
-    _, endless = search_line(lambda t: -t, 1.0)  # falls for ever: no step is flat enough
+    _, endless = search_line(list(LINES).index("endless"), 1.0)  # no step is flat enough
     assert not endless.accepted
     assert endless.evaluations == EVALUATIONS
     assert endless.low.value == -endless.low.step < 0
-    _, nothing = search_line(lambda t: jnp.where(t > 0, jnp.nan, -t), 1.0)
+    _, nothing = search_line(list(LINES).index("nothing"), 1.0)
     assert not nothing.accepted
     assert nothing.low.step == 0
     assert nothing.extra == 0
@@ -114,7 +119,6 @@ def test_the_compact_direction_is_that_of_the_two_loop_recursion() -> None:
             kept.append((s, y))
         if number == 17:  # forgotten: as good as new
             memory, kept = memory._replace(count=jnp.zeros_like(memory.count)), []
-    assert len(kept) == 6
 
 
 def test_exact_line_searches_end_a_quadratic_in_as_many_steps_as_it_has_dimensions() -> None:
@@ -122,14 +126,15 @@ def test_exact_line_searches_end_a_quadratic_in_as_many_steps_as_it_has_dimensio
     basis = np.linalg.qr(rng.normal(size=(size, size)))[0]
     hessian = basis * np.geomspace(1.0, 300.0, size) @ basis.T
     x, memory = rng.normal(size=size), empty_memory(size + 2, size)
+    direct, store = jax.jit(quasi_newton), jax.jit(remember)
     start = np.linalg.norm(hessian @ x)
     for _ in range(size + 2):
         gradient = hessian @ x
-        direction, memory = quasi_newton(memory, jnp.asarray(gradient))
+        direction, memory = direct(memory, jnp.asarray(gradient))
         direction = np.asarray(direction)
         step = -(gradient @ direction) / (direction @ hessian @ direction) * direction
         x = x + step
-        memory = remember(memory, jnp.asarray(step), jnp.asarray(hessian @ step), jnp.asarray(True))
+        memory = store(memory, jnp.asarray(step), jnp.asarray(hessian @ step), jnp.asarray(True))
         if np.linalg.norm(hessian @ x) <= 1e-9 * start:
             break
     assert np.linalg.norm(hessian @ x) <= 1e-9 * start

@@ -101,17 +101,17 @@ def posterior(x, theta):
     b = math.log(w[1]) - 0.5 * math.log(2.0 * math.pi * v[1]) - (x - m[1]) ** 2 / (2.0 * v[1])
     top = np.maximum(a, b)
     total = top + np.log(np.exp(a - top) + np.exp(b - top))
-    return np.exp(a - total), np.exp(b - total), math.fsum(total)
+    return np.exp(a - total), np.exp(b - total), math.fsum(total.tolist())
 
 
 def maximise(x, responsibilities):
     w, m, v = [], [], []
     for q in responsibilities:
-        mass = math.fsum(q)
-        centre = math.fsum(q * x) / mass
+        mass = math.fsum(q.tolist())
+        centre = math.fsum((q * x).tolist()) / mass
         w.append(mass / len(x))
         m.append(centre)
-        v.append(max(math.fsum(q * (x - centre) ** 2) / mass, 1e-10))
+        v.append(max(math.fsum((q * (x - centre) ** 2).tolist()) / mass, 1e-10))
     return w, m, v
 
 
@@ -129,7 +129,7 @@ def mixture(chi, fixed_iterations=None):
     if start[0] == start[1]:
         return None
     centre = mean(chi)
-    whole = max(math.fsum((x - centre) ** 2) / n, 1e-10)
+    whole = max(math.fsum(((x - centre) ** 2).tolist()) / n, 1e-10)
     theta = ([0.5, 0.5], start, [whole, whole])
     before, margin, steps = -math.inf, start[1] - start[0], 0
     for _ in range(100 if fixed_iterations is None else fixed_iterations):

@@ -61,7 +61,7 @@ def networks(layers, seed=20240917):
     rng = np.random.default_rng(seed)
     given = 0
     while given < layers:
-        depth, K, points = int(rng.integers(1, 7)), int(rng.integers(1, 5)), int(rng.integers(6, 20))
+        depth, K, points = int(rng.integers(1, 7)), int(rng.integers(1, 4)), int(rng.integers(5, 12))
         kinds = rng.choice(KINDS, depth, p=(0.2, 0.38, 0.12, 0.14, 0.04, 0.02, 0.1))
         widths = np.where(rng.random(depth) < 0.08, rng.integers(1, 3, depth), rng.integers(3, 121, depth))
         scales = [neuron_scales(kind, width, rng) for kind, width in zip(kinds, widths, strict=True)]
@@ -159,7 +159,7 @@ def compare(fixed_iterations, layers):
 
 
 LEAST = {"gmm": 0.15, "rank": 0.3, "closed": 0.03, "degenerate": 0.06}  # shares of all layers
-LEAST |= {"floor ties": 0.5, "one hidden layer": 0.02, "width 1": 0.02}
+LEAST |= {"floor ties": 0.5, "one hidden layer": 0.01, "width 1": 0.01}
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_layers_agree_from_pre_activations_to_decay(fixed_iterations, layers, ba
     print("largest differences", {name: f"{value:.1e}" for name, value in worst.items()})
     assert not {name: value for name, value in worst.items() if value > bar}
     assert not {name: counts[name] for name, least in LEAST.items() if counts[name] < least * layers}
-    assert counts["near a threshold"] < 0.06 * layers
+    assert counts["near a threshold"] < 0.08 * layers
 
 
 def drawn_scores(rng):

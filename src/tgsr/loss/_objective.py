@@ -47,7 +47,7 @@ class Controls(NamedTuple):
     pull: jax.Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Objective:
     """The loss of a problem: named parts, their sum, its gradient, and its rows."""
 

@@ -37,7 +37,7 @@ class MLP:
     activation: str = "tanh"
 
     def __post_init__(self) -> None:
-        widths = (self.widths,) if isinstance(self.widths, int) else tuple(self.widths)
+        widths = (self.widths,) if not isinstance(self.widths, (tuple, list)) else tuple(self.widths)
         object.__setattr__(self, "widths", widths)
         whole = all(isinstance(w, int) and not isinstance(w, bool) and 1 <= w <= 65536 for w in widths)
         if not widths or not whole or len(widths) > 100:

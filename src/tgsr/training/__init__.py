@@ -16,5 +16,6 @@ from tgsr.training._phases import Refinement as Refinement
 from tgsr.training._phases import Stopping as Stopping
 from tgsr.training._phases import Training as Training
 from tgsr.training._phases import as_training as as_training
+from tgsr.training._phases import automatic_phases as automatic_phases
 from tgsr.training._uncertainty import Uncertainty as Uncertainty
 from tgsr.training._uncertainty import uncertainty as uncertainty

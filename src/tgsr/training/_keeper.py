@@ -31,6 +31,7 @@ class Keeper:
 
     def __init__(self, directory: RunDirectory | None = None) -> None:
         self.directory = directory
+        self.notes: dict[str, Any] = {}  # saved with every checkpoint
         self._last = time.monotonic()
 
     def restore(self, stage: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
@@ -53,7 +54,7 @@ class Keeper:
         """Write a checkpoint."""
         if self.directory is not None:
             plain = {name: np.asarray(value) for name, value in arrays.items()}
-            self.directory.save_checkpoint(plain, {**meta, "stage": stage})
+            self.directory.save_checkpoint(plain, {**meta, **self.notes, "stage": stage})
         self._last = time.monotonic()
 
 

@@ -67,6 +67,11 @@ class LevenbergMarquardt:
         """Nothing to set."""
         return 0.0
 
+    @property
+    def closures(self) -> int:
+        """Closures of an outer epoch: a Jacobian and a trial per step."""
+        return 2 * self.inner
+
 
 @dataclass(frozen=True)
 class LBFGS:
@@ -91,6 +96,11 @@ class LBFGS:
         """Nothing to set."""
         return 0.0
 
+    @property
+    def closures(self) -> int:
+        """Closures of an outer epoch, when every line search ends at its first trial."""
+        return self.inner
+
 
 @dataclass(frozen=True)
 class Adam:
@@ -113,6 +123,11 @@ class Adam:
     def setting(self, epoch: int) -> float:
         """The learning rate of an outer epoch."""
         return self.learning_rate
+
+    @property
+    def closures(self) -> int:
+        """Closures of an outer epoch."""
+        return self.inner
 
 
 @dataclass(frozen=True)
@@ -138,6 +153,11 @@ class PaperLBFGS:
     def setting(self, epoch: int) -> float:
         """The step length of an outer epoch."""
         return float(paper_rates(self.epochs, self.first, self.last)[epoch])
+
+    @property
+    def closures(self) -> int:
+        """Closures of an outer epoch."""
+        return self.inner
 
 
 Phase = LevenbergMarquardt | LBFGS | Adam | PaperLBFGS

@@ -122,11 +122,20 @@ def _inverse_columns(scaled: np.ndarray, gram: np.ndarray | None, pull: np.ndarr
     largest = float(np.max(np.einsum("ij,ij->j", scaled, scaled))) or 1.0
     ridge = RIDGE * largest + pull
     if gram is not None:
-        return scipy.linalg.solve(gram + np.diag(ridge), identity, assume_a="pos")
+        return _positive_solve(gram, ridge, identity)
     # (J^T J + R)^-1 E = R^-1 E - R^-1 J^T (1 + J R^-1 J^T)^-1 J R^-1 E
     divided = scaled / ridge
-    small = divided @ scaled.T + np.eye(len(scaled))
-    return (identity - scaled.T @ scipy.linalg.solve(small, divided @ identity, assume_a="pos")) / ridge[:, None]
+    inner = _positive_solve(divided @ scaled.T, np.ones(len(scaled)), divided @ identity)
+    return (identity - scaled.T @ inner) / ridge[:, None]
+
+
+def _positive_solve(matrix: np.ndarray, ridge: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """(matrix + ridge)^-1 right; rounding may ask for a larger ridge than was given."""
+    while True:
+        try:
+            return scipy.linalg.cho_solve(scipy.linalg.cho_factor(matrix + np.diag(ridge), lower=True), right)
+        except scipy.linalg.LinAlgError:
+            ridge = 10.0 * ridge
 
 
 def _likelihood_weight(weights: np.ndarray, is_data: np.ndarray) -> float:

@@ -9,8 +9,9 @@ from tgsr.problem._names import nearest
 from tgsr.transfer._full import Full
 from tgsr.transfer._method import Method
 from tgsr.transfer._scratch import Scratch
+from tgsr.transfer._tgsr import AdaptOnly, MagnitudeDecay, RandomDecay, RandomReset, ScoreShuffled, Tgsr
 
-BUILT_IN: dict[str, type] = {kind.name: kind for kind in (Scratch, Full)}
+BUILT_IN: dict[str, type] = {kind.name: kind for kind in (Scratch, Full, Tgsr, AdaptOnly, RandomReset, RandomDecay, ScoreShuffled, MagnitudeDecay)}
 ENTRY_POINTS = "tgsr.methods"
 
 

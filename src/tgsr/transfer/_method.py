@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tgsr._errors import InputError
+from tgsr._outcomes import Outcome
 from tgsr.loss import Objective
 from tgsr.network._saved import SavedNetwork
 from tgsr.network._start import transferred_arrays
@@ -26,6 +27,7 @@ class Setting:
     source: SavedNetwork | None
     seed: int
     training: Training
+    main_epochs: int  # outer epochs of main training, E_main
     keeper: Keeper
     progress: Callable[[Progress], None] | None = None
 
@@ -36,7 +38,26 @@ class Prepared:
 
     start: Start
     stages: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
-    spent: int = 0  # closures used before main training
+    spent: int = 0  # closures used, or reserved, before main training
+    failed: Outcome | None = None  # how preparation ended, if not well
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """For storage: a run that resumes in main training need not prepare again."""
+        start = {k: np.asarray(v) for k, v in vars(self.start).items() if v is not None}
+        stages = {f"stage/{s}/{k}": np.asarray(v) for s, arrays in self.stages.items() for k, v in arrays.items()}
+        return {**{f"start/{k}": v for k, v in start.items()}, **stages, "spent": np.array(self.spent)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Prepared:
+        """Back from storage."""
+        start = {k.split("/", 1)[1]: v for k, v in arrays.items() if k.startswith("start/")}
+        stages: dict[str, dict[str, np.ndarray]] = {}
+        for key, value in arrays.items():
+            if key.startswith("stage/"):
+                _, stage, name = key.split("/", 2)
+                stages.setdefault(stage, {})[name] = value
+        theta = jnp.asarray(start.pop("theta"))
+        return cls(Start(theta, **start), stages, int(arrays["spent"]))
 
 
 @runtime_checkable

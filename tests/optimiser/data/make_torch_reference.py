@@ -65,7 +65,6 @@ def main() -> None:
     shifts[3:] = 0.1  # the fourth epoch has somewhere to go again
     cases = {
         "rosenbrock": (rosenbrock, rng.uniform(-0.5, 0.5, 8), 0.01 * rng.normal(size=(EPOCHS, 8)), 100, 0.1, 0.001),
-        "net": (net, 0.7 * rng.normal(size=19), np.stack([x, np.sin(3.0 * x)], axis=1), 100, 0.5, 0.05),
         "ring": (net, 0.7 * rng.normal(size=19), np.stack([x, np.cos(2.0 * x)], axis=1), 7, 0.5, 0.05),
         "stops": (rosenbrock, np.full(8, 0.9), shifts, 100, 1.0, 0.9),
     }

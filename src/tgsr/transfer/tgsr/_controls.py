@@ -18,9 +18,8 @@ def random_scores(n: int, generator: np.random.Generator) -> Array:
     return generator.random(n)
 
 
-def magnitude_scores(rows: ArrayLike, bias: ArrayLike) -> Array:
-    """Norm of each neuron's row with its bias (what the decay scales), min-max per layer; 0 if all agree."""
-    block = np.column_stack([np.asarray(rows, np.float64), np.asarray(bias, np.float64)])
-    norm = np.linalg.norm(block, axis=1)
+def magnitude_scores(rows: ArrayLike) -> Array:
+    """Norm of each neuron's incoming weight row, min-max per layer; 0 if all agree."""
+    norm = np.linalg.norm(np.asarray(rows, np.float64), axis=1)
     span = norm.max() - norm.min()
     return (norm - norm.min()) / span if span > 0.0 else np.zeros_like(norm)
