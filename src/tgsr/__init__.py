@@ -28,7 +28,7 @@ _WHERE = {
     "tgsr.training": (
         "Adam", "LBFGS", "LevenbergMarquardt", "PaperLBFGS", "Progress", "Refinement", "Stopping", "Training",
     ),
-    "tgsr.transfer": ("Full", "Method", "Prepared", "Scratch", "Setting", "methods"),
+    "tgsr.methods": ("Full", "Method", "Prepared", "Scratch", "Setting", "Tgsr", "TgsrOptions"),
 }  # fmt: skip
 _HOME = {name: module for module, names in _WHERE.items() for name in names}
 __all__ = sorted([*_HOME, "__version__"])  # noqa: PLE0605  the stub lists them for type checkers

@@ -42,11 +42,12 @@ from tgsr.training import Progress as Progress
 from tgsr.training import Refinement as Refinement
 from tgsr.training import Stopping as Stopping
 from tgsr.training import Training as Training
-from tgsr.transfer import Full as Full
-from tgsr.transfer import Method as Method
-from tgsr.transfer import Prepared as Prepared
-from tgsr.transfer import Scratch as Scratch
-from tgsr.transfer import Setting as Setting
-from tgsr.transfer import methods as methods
+from tgsr.methods import Full as Full
+from tgsr.methods import Method as Method
+from tgsr.methods import Prepared as Prepared
+from tgsr.methods import Scratch as Scratch
+from tgsr.methods import Setting as Setting
+from tgsr.methods import Tgsr as Tgsr
+from tgsr.methods import TgsrOptions as TgsrOptions
 
 __version__: str

@@ -31,7 +31,7 @@ from tgsr.storage import RunDirectory, npz_bytes, read_arrays, write_arrays
 from tgsr.training import Keeper, Progress, Trained, Training, as_training, train, uncertainty
 from tgsr.training._controls import misfits
 from tgsr.training._uncertainty import NORMAL_95, Uncertainty
-from tgsr.transfer import BUDGETS, Method, Prepared, Setting, as_method, resolved_budget
+from tgsr.methods import BUDGETS, Method, Prepared, Setting, as_method, resolved_budget
 
 WIDTHS = {1: (32, 32), 2: (24, 24, 24), 3: (28, 28, 28)}  # hidden widths by number of coordinates
 

@@ -154,19 +154,33 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """An objective with points, weights and a theta away from the start."""
+    """An objective with points, weights and a theta away from the start, and a program that says all of it."""
 
     objective: Objective
     batch: Batch
     controls: Controls
     theta: jax.Array
+    program: Callable[[jax.Array, Batch, Controls], Any]  # (closure, value, rows of the first block)
 
     def first_block(self) -> Batch:
         return jax.tree.map(lambda a: a[0], self.batch)
 
     def with_blocks(self, blocks: int) -> Case:
         other = replace(self.objective, blocks=blocks)
-        return Case(other, other.draw(0), self.controls, self.theta)
+        return Case(other, other.draw(0), self.controls, self.theta, compiled(other))
+
+
+def fast(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compiled in a hurry: here compiling takes longer than running."""
+    return jax.jit(function, compiler_options={"xla_backend_optimization_level": 0})
+
+
+def compiled(objective: Objective) -> Callable[[jax.Array, Batch, Controls], Any]:
+    def everything(theta: jax.Array, batch: Batch, controls: Controls) -> Any:
+        rows = objective.rows(theta, jax.tree.map(lambda a: a[0], batch), controls)
+        return objective.closure(theta, batch, controls), objective.value(theta, batch, controls), rows
+
+    return fast(everything)
 
 
 def controls_of(objective: Objective, rng: np.random.Generator) -> Controls:
@@ -184,11 +198,12 @@ def controls_of(objective: Objective, rng: np.random.Generator) -> Controls:
 @lru_cache(maxsize=None)
 def built(name: str) -> Case:
     with computing():
-        objective = build_objective(PROBLEMS[name](), MLP((5, 4)), Points(13, 8, 6), seed=0, blocks=1)
+        mlp = MLP((5, 4)) if name in ("burgers", "anisotropic") else MLP((4,))
+        objective = build_objective(PROBLEMS[name](), mlp, Points(13, 8, 6), seed=0, blocks=1)
         rng = np.random.default_rng(7)
         theta = objective.surrogate.initial(stream(0, "init"))
         theta = theta + 0.2 * jnp.asarray(rng.normal(size=theta.shape))
-        return Case(objective, objective.draw(0), controls_of(objective, rng), theta)
+        return Case(objective, objective.draw(0), controls_of(objective, rng), theta, compiled(objective))
 
 
 @pytest.fixture(autouse=True)
@@ -200,6 +215,11 @@ def _float64() -> Iterator[None]:
 @pytest.fixture(params=list(PROBLEMS))
 def each(request: pytest.FixtureRequest) -> Case:
     return built(request.param)
+
+
+@pytest.fixture
+def hurry() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return fast
 
 
 @pytest.fixture

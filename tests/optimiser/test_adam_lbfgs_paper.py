@@ -63,11 +63,12 @@ def tanh_net(theta: jax.Array, data: jax.Array) -> jax.Array:
 
 
 FUNCTIONS = (rosenbrock, bowl, barrier)
+LOOK = jax.jit(jax.vmap(jax.value_and_grad(rosenbrock), (0, None, None)))
 
 
 def case(function: Callable[..., jax.Array], data: Any = 0.0, number: float = 0.0, sign: float = 1.0) -> Batch:
     full = np.broadcast_to(data, (SIZE,)).astype(float)
-    return Batch(*map(jnp.asarray, (FUNCTIONS.index(function), full, number, sign)))
+    return Batch(*map(jnp.asarray, (FUNCTIONS.index(function), full, np.float64(number), np.float64(sign))))
 
 
 class Analytic:
@@ -96,17 +97,21 @@ OBJECTIVE = Analytic()
 STEPS = 20
 
 
-@functools.cache
+MADE: dict[str, Program] = {}  # compiled once for all tests
+
+
 def program(name: str) -> Program:
-    """Compiled once for all tests."""
     objective: Any = OBJECTIVE
-    return {
+    makers: dict[str, Callable[[], Program]] = {
         "adam": lambda: adam(objective, (), STEPS, 0.7),
         "lbfgs": lambda: lbfgs(objective, (), STEPS, 10, first_step=0.6),
         "lbfgs, trial 0.1": lambda: lbfgs(objective, (), STEPS, 10, first_step=0.1, trial_step=0.1),
         "paper": lambda: paper_lbfgs(objective, (), STEPS),
         "paper, history 7": lambda: paper_lbfgs(objective, (), STEPS, 7),
-    }[name]()
+    }
+    if name not in MADE:
+        MADE[name] = makers[name]()
+    return MADE[name]
 
 
 NAMES, RATE = ("adam", "lbfgs", "paper"), {"adam": 0.02, "lbfgs": 0.0, "paper": 0.2}
@@ -114,7 +119,7 @@ NAMES, RATE = ("adam", "lbfgs", "paper"), {"adam": 0.02, "lbfgs": 0.0, "paper": 
 
 def controls_for(size: int, mask: np.ndarray | None = None, weight: float = 1.0) -> Controls:
     zero = jnp.zeros(size)
-    return Controls(jnp.full(1, weight), zero[:0], jnp.asarray(np.ones(size) if mask is None else mask), zero, zero)
+    return Controls(jnp.full(1, weight, dtype=float), zero[:0], jnp.asarray(np.ones(size) if mask is None else mask), zero, zero)
 
 
 def run(name: str, theta: np.ndarray, batches: list[Any], rates: Any = None) -> tuple[Any, list[Trace], int]:
@@ -122,7 +127,7 @@ def run(name: str, theta: np.ndarray, batches: list[Any], rates: Any = None) -> 
     begun, controls, traces = OBJECTIVE.evaluations, controls_for(theta.size), []
     state = program(name).start(jnp.asarray(theta), batches[0], controls)
     for batch, rate in zip(batches, rates if rates is not None else [RATE.get(name, 0.0)] * len(batches), strict=True):
-        state, trace = program(name).epoch(state, batch, controls, jnp.full(1, rate))
+        state, trace = program(name).epoch(state, batch, controls, jnp.full(1, rate, dtype=float))
         traces.append(jax.tree.map(np.asarray, trace))
     jax.effects_barrier()
     return state, traces, OBJECTIVE.evaluations - begun
@@ -139,9 +144,9 @@ def test_one_program_exact_counts_and_a_bit_identical_resume(name: str, caplog: 
 
     def epoch(number: int, state: Any) -> tuple[Any, Trace]:  # weights, rates and points change with the epoch
         controls = controls_for(SIZE, mask, 1.0 + number)
-        return own.epoch(state, case(rosenbrock, shifts[number], 10.0), controls, jnp.full(1, RATE[name] / (1 + number)))
+        return own.epoch(state, case(rosenbrock, shifts[number], 10.0), controls, jnp.full(1, RATE[name] / (1 + number), dtype=float))
 
-    program.cache_clear()  # the compilation is counted here
+    MADE.pop(name, None)  # the compilation is counted here
     own, half, closures, begun = program(name), None, 0, OBJECTIVE.evaluations
     state = own.start(jnp.asarray(theta), case(rosenbrock), controls_for(SIZE, mask))
     with jax.log_compiles():
@@ -197,7 +202,7 @@ def test_every_step_of_lbfgs_meets_the_wolfe_conditions(name: str) -> None:
     _, traces, evaluations = run(name, theta, [case(rosenbrock, 0.0, 100.0)] * 2)
     assert sum(t.closures.sum() for t in traces) == evaluations
     path, losses = np.concatenate([theta[None], *(t.raw for t in traces)]), np.concatenate([t.loss for t in traces])
-    values, gradients = jax.vmap(jax.value_and_grad(rosenbrock), (0, None, None))(path, jnp.zeros(SIZE), 100.0)
+    values, gradients = LOOK(path, jnp.zeros(SIZE), 100.0)
     np.testing.assert_allclose(losses, values[1:], rtol=1e-10)
     for k, step in enumerate(np.diff(path, axis=0)):  # along the step itself, whose length is then one
         begin, end = (Point(float(t), values[k + t], gradients[k + t] @ step) for t in (0, 1))  # type: ignore[arg-type]
@@ -211,7 +216,7 @@ def test_the_first_trials_are_those_asked_for() -> None:
         _, (trace,), _ = run(name, theta, [case(bowl)])
         assert trace.closures[0] == 2  # the opening of the epoch and the first trial, which is good
         np.testing.assert_allclose(theta - trace.raw[0], first * gradient / gradient.sum(), rtol=1e-12)
-        assert min(trace.closures[1:5]) == (1 if name == "lbfgs" else 2)  # a tenth of a Newton step is never flat enough
+        assert min(trace.closures[1:4]) == (1 if name == "lbfgs" else 2)  # a tenth of a step is not flat enough
 
 
 def test_no_pair_of_lbfgs_spans_two_batches() -> None:
@@ -224,13 +229,12 @@ def test_no_pair_of_lbfgs_spans_two_batches() -> None:
 
 
 def test_a_direction_that_lies_is_forgotten_and_then_the_run_is_stuck() -> None:
-    batches = [case(rosenbrock, 0.0, 100.0, sign) for sign in (1.0, -1.0)]
+    batches = [case(bowl, 0.0), case(bowl, 1.0, sign=-1.0)]
     state, (honest, lying), _ = run("lbfgs", np.full(SIZE, 0.3), batches)
-    assert honest.status == RUNNING
     assert lying.status == STUCK
     assert np.flatnonzero(lying.closures).tolist() == [0, 1]  # with its memory, then from the gradient
     np.testing.assert_array_equal(state.theta, honest.raw[-1])
-    np.testing.assert_array_equal(lying.loss, honest.loss[-1])
+    assert np.all(lying.loss == lying.loss[0])
 
 
 def test_lbfgs_steps_back_from_where_the_loss_is_not_a_number() -> None:
@@ -317,7 +321,7 @@ def test_adam_without_a_rate_for_the_epoch_takes_its_own() -> None:
 # ---- a real problem
 
 
-def test_all_three_fit_a_small_problem_and_leave_frozen_weights_alone() -> None:
+def test_lbfgs_finds_the_constant_of_a_small_problem_while_points_are_redrawn() -> None:
     x = np.linspace(0.0, 1.0, 12)
     problem = tp.Problem(
         coordinates={"x": (0.0, 1.0)},
@@ -328,25 +332,17 @@ def test_all_three_fit_a_small_problem_and_leave_frozen_weights_alone() -> None:
     )
     objective = build_objective(problem, MLP((6,)), tp.Points(interior=16), seed=0)
     theta = np.array(objective.surrogate.initial(np.random.default_rng(0)))
-    batch, parts = objective.draw(0), len(objective.parts)
-    mask = np.ones(theta.size)
+    batch, mask, zero = objective.draw(0), np.ones(theta.size), jnp.zeros(theta.size)
     mask[:6] = 0.0
-    zero = jnp.zeros(theta.size)
-    controls = Controls(jnp.ones(parts), jnp.ones(1), jnp.asarray(mask), zero, zero)
-    reached = {}
-    for name, program, rate in (
-        ("adam", adam(objective, batch, 40, 0.01), 0.05),
-        ("lbfgs", lbfgs(objective, batch, 40, 30), 0.0),
-        ("paper", paper_lbfgs(objective, batch, 40), 0.3),
-    ):
-        state = program.start(jnp.asarray(theta), batch, controls)
-        for epoch in range(3):
-            drawn = objective.draw(0, "main-batch", epoch, keep=batch)
-            state, trace = program.epoch(state, drawn, controls, jnp.full(1, rate))
-            assert trace.raw.shape == (40, 1)
-        final = np.asarray(program.theta(state))
-        assert final[:6].tobytes() == theta[:6].tobytes()
-        first = float(objective.value(jnp.asarray(theta), batch, controls)[0])
-        assert trace.loss[-1] < 0.2 * first, name
-        reached[name] = float(objective.surrogate.unknowns(state.theta)["k"])
-    assert abs(reached["lbfgs"] - 2.0) < 0.02
+    controls = Controls(jnp.ones(len(objective.parts)), jnp.ones(1), jnp.asarray(mask), zero, zero)
+    own, look = lbfgs(objective, batch, STEPS, 30), jax.jit(objective.value)
+    state = own.start(jnp.asarray(theta), batch, controls)
+    for epoch in range(6):
+        drawn = objective.draw(0, "main-batch", epoch, keep=batch)
+        state, trace = own.epoch(state, drawn, controls, jnp.zeros(1))
+        loss, parts = look(state.theta, drawn, controls)
+        np.testing.assert_allclose(trace.loss[-1], loss, rtol=1e-9)  # the last row is where the state is
+        np.testing.assert_allclose(trace.parts[-1], parts, rtol=1e-9)
+        np.testing.assert_array_equal(trace.raw[-1], objective.surrogate.raw(state.theta))
+    assert np.asarray(state.theta)[:6].tobytes() == theta[:6].tobytes()
+    np.testing.assert_allclose(objective.surrogate.unknowns(state.theta)["k"], 2.0, atol=0.02)

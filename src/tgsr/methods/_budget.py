@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from tgsr.loss import Objective
 from tgsr.optimiser import row_count
 from tgsr.training import Training, automatic_phases
-from tgsr.transfer.tgsr._adaptation import INNER, adaptation_epochs
-from tgsr.transfer.tgsr._options import TgsrOptions
+from tgsr.methods.tgsr._adaptation import INNER, adaptation_epochs
+from tgsr.methods.tgsr._options import TgsrOptions
 
 BUDGETS = ("matched", "paper")
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tgsr._errors import InputError
-from tgsr.transfer.tgsr._mixture import Mixture, fit_two
-from tgsr.transfer.tgsr._options import TgsrOptions
+from tgsr.methods.tgsr._mixture import Mixture, fit_two
+from tgsr.methods.tgsr._options import TgsrOptions
 
 Array = NDArray[np.float64]
 

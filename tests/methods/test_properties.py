@@ -16,11 +16,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 import numpy_reference as reference
 
 from tgsr._errors import TgsrError
-from tgsr.transfer.tgsr._decay import decay_factor, softened
-from tgsr.transfer.tgsr._options import TgsrOptions
-from tgsr.transfer.tgsr._protection import protect, protection
-from tgsr.transfer.tgsr._scores import fuse, moments, normalise, score_layer
-from tgsr.transfer.tgsr._signal import signal_layer
+from tgsr.methods.tgsr._decay import decay_factor, softened
+from tgsr.methods.tgsr._options import TgsrOptions
+from tgsr.methods.tgsr._protection import protect, protection
+from tgsr.methods.tgsr._scores import fuse, moments, normalise, score_layer
+from tgsr.methods.tgsr._signal import signal_layer
 
 SHARE = st.floats(0.0, 1.0)
 KAPPA = st.floats(0.01, 50.0)

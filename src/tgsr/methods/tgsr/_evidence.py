@@ -19,8 +19,8 @@ from tgsr.loss import Batch, Controls, Objective, TermBatch
 from tgsr.loss._terms import Place
 from tgsr.network._channels import Index
 from tgsr.network._propagate import Channels, Tape
-from tgsr.transfer.tgsr._options import TgsrOptions
-from tgsr.transfer.tgsr._scores import moments
+from tgsr.methods.tgsr._options import TgsrOptions
+from tgsr.methods.tgsr._scores import moments
 
 MAIN = 0  # the network that outputs the fields; unknown fields are not transferred and not scored
 

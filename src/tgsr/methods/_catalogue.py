@@ -6,10 +6,10 @@ from importlib.metadata import entry_points
 
 from tgsr._errors import InputError, plain
 from tgsr.problem._names import nearest
-from tgsr.transfer._full import Full
-from tgsr.transfer._method import Method
-from tgsr.transfer._scratch import Scratch
-from tgsr.transfer._tgsr import AdaptOnly, MagnitudeDecay, RandomDecay, RandomReset, ScoreShuffled, Tgsr
+from tgsr.methods._full import Full
+from tgsr.methods._method import Method
+from tgsr.methods._scratch import Scratch
+from tgsr.methods._tgsr import AdaptOnly, MagnitudeDecay, RandomDecay, RandomReset, ScoreShuffled, Tgsr
 
 BUILT_IN: dict[str, type] = {kind.name: kind for kind in (Scratch, Full, Tgsr, AdaptOnly, RandomReset, RandomDecay, ScoreShuffled, MagnitudeDecay)}
 ENTRY_POINTS = "tgsr.methods"

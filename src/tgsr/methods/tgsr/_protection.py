@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tgsr.transfer.tgsr._options import TgsrOptions
+from tgsr.methods.tgsr._options import TgsrOptions
 
 Array = NDArray[np.float64]
 

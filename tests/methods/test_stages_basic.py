@@ -12,13 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
 from tgsr._errors import InputError
-from tgsr.transfer.tgsr._controls import magnitude_scores, random_scores, shuffled
-from tgsr.transfer.tgsr._decay import DecayError, check_bound, decay_factor, softened
-from tgsr.transfer.tgsr._mixture import fit_two
-from tgsr.transfer.tgsr._options import TgsrOptions
-from tgsr.transfer.tgsr._protection import protect, protection
-from tgsr.transfer.tgsr._scores import ScoreError, fuse, fusion_weight, moments, normalise, score_layer
-from tgsr.transfer.tgsr._signal import rank_signal, signal_layer
+from tgsr.methods.tgsr._controls import magnitude_scores, random_scores, shuffled
+from tgsr.methods.tgsr._decay import DecayError, check_bound, decay_factor, softened
+from tgsr.methods.tgsr._mixture import fit_two
+from tgsr.methods.tgsr._options import TgsrOptions
+from tgsr.methods.tgsr._protection import protect, protection
+from tgsr.methods.tgsr._scores import ScoreError, fuse, fusion_weight, moments, normalise, score_layer
+from tgsr.methods.tgsr._signal import rank_signal, signal_layer
 
 PAPER = TgsrOptions()
 

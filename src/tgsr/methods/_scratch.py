@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tgsr.training import Start
-from tgsr.transfer._method import Prepared, Setting
+from tgsr.methods._method import Prepared, Setting
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tgsr._errors import TgsrError
-from tgsr.transfer.tgsr._options import TgsrOptions
+from tgsr.methods.tgsr._options import TgsrOptions
 
 Array = NDArray[np.float64]
 

@@ -14,11 +14,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy_reference as reference
 
-from tgsr.transfer.tgsr._decay import decay_factor
-from tgsr.transfer.tgsr._options import TgsrOptions
-from tgsr.transfer.tgsr._protection import protect, protection
-from tgsr.transfer.tgsr._scores import fuse, fusion_weight, moments, normalise, score_layer
-from tgsr.transfer.tgsr._signal import signal_layer
+from tgsr.methods.tgsr._decay import decay_factor
+from tgsr.methods.tgsr._options import TgsrOptions
+from tgsr.methods.tgsr._protection import protect, protection
+from tgsr.methods.tgsr._scores import fuse, fusion_weight, moments, normalise, score_layer
+from tgsr.methods.tgsr._signal import signal_layer
 
 KINDS = ("lognormal", "clusters", "sparse", "heavy", "equal", "zero", "copies")
 EM = ("weight_low", "mean_high", "sd_low", "sd_high", "delta_bic")

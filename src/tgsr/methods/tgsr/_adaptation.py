@@ -13,8 +13,8 @@ import jax
 
 from tgsr.loss import Batch
 from tgsr.training import LBFGS, Start, Stopping, Trained, train
-from tgsr.transfer._method import Setting
-from tgsr.transfer.tgsr._options import TgsrOptions
+from tgsr.methods._method import Setting
+from tgsr.methods.tgsr._options import TgsrOptions
 
 INNER = 20
 TRIAL_STEP = 0.1

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tgsr.transfer.tgsr._decay import check_bound, decay_factor, softened
-from tgsr.transfer.tgsr._evidence import Evidence
-from tgsr.transfer.tgsr._options import TgsrOptions
-from tgsr.transfer.tgsr._protection import protect, protection
-from tgsr.transfer.tgsr._scores import LayerScore, score_layer
-from tgsr.transfer.tgsr._signal import LayerSignal, signal_layer
+from tgsr.methods.tgsr._decay import check_bound, decay_factor, softened
+from tgsr.methods.tgsr._evidence import Evidence
+from tgsr.methods.tgsr._options import TgsrOptions
+from tgsr.methods.tgsr._protection import protect, protection
+from tgsr.methods.tgsr._scores import LayerScore, score_layer
+from tgsr.methods.tgsr._signal import LayerSignal, signal_layer
 
 Layers = Sequence[tuple[np.ndarray, np.ndarray]]  # (weight (n_in, n_out), bias) of one network
 Rescore = Callable[[int, np.ndarray, np.ndarray], np.ndarray]  # (layer, scores, incoming rows) -> scores

@@ -12,10 +12,10 @@ import numpy as np
 
 from tgsr._random import stream
 from tgsr.training import Start
-from tgsr.transfer._method import Prepared, Setting, copied
-from tgsr.transfer.tgsr._adaptation import adapt
-from tgsr.transfer.tgsr._controls import magnitude_scores, random_scores, shuffled
-from tgsr.transfer.tgsr._correction import (
+from tgsr.methods._method import Prepared, Setting, copied
+from tgsr.methods.tgsr._adaptation import adapt
+from tgsr.methods.tgsr._controls import magnitude_scores, random_scores, shuffled
+from tgsr.methods.tgsr._correction import (
     LayerCorrection,
     Layers,
     Rescore,
@@ -24,8 +24,8 @@ from tgsr.transfer.tgsr._correction import (
     soft_decay,
     stage_arrays,
 )
-from tgsr.transfer.tgsr._evidence import MAIN, collect
-from tgsr.transfer.tgsr._options import TgsrOptions
+from tgsr.methods.tgsr._evidence import MAIN, collect
+from tgsr.methods.tgsr._options import TgsrOptions
 
 Correct = Callable[[Layers, Sequence[LayerCorrection]], Layers]
 

@@ -1,0 +1,143 @@
+"""What `solve` and `transfer` share: their options, and a run from a user's file to the printed result."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext, redirect_stdout
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tgsr._errors import TgsrError
+from tgsr.cli._file import UserFile, errors_of, read_problem
+from tgsr.cli._options import json_option
+from tgsr.cli._progress import progress_of
+from tgsr.cli._write import say, say_json, shown_path
+
+if TYPE_CHECKING:
+    from tgsr._result import Result
+    from tgsr._truth import Errors
+
+_OPTIONS = (
+    click.option(
+        "--seed",
+        type=click.IntRange(0, 2**63 - 1),
+        default=0,
+        show_default=True,
+        metavar="N",
+        help="Where all chance comes from.",
+    ),
+    click.option(
+        "--out", default="runs", show_default=True, metavar="DIR", help="The folder that keeps the runs."
+    ),
+    click.option(
+        "--threads",
+        type=click.IntRange(1, 1024),
+        metavar="N",
+        help="Processor threads. The last digits of a result depend on their number.",
+    ),
+    click.option(
+        "--training",
+        type=click.Choice(["best", "paper"]),
+        default="best",
+        show_default=True,
+        help="How to train: what suits the problem, or as in the paper.",
+    ),
+    click.option(
+        "--budget",
+        type=click.IntRange(1, 10**9),
+        metavar="N",
+        help="Most evaluations of loss and gradient (closures).",
+    ),
+    json_option,
+    click.option("--quiet", is_flag=True, help="Print nothing but the result."),
+    click.option("--no-save", is_flag=True, help="Keep nothing on disk."),
+)
+
+
+def run_options(function: Callable[..., int]) -> Callable[..., int]:
+    """The options of a run."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def carry_out(
+    call: Callable[..., Result],
+    file: str,
+    *,
+    seed: int,
+    out: str,
+    threads: int | None,
+    training: str,
+    budget: int | None,
+    as_json: bool,
+    quiet: bool,
+    no_save: bool,
+) -> int:
+    """Run `call(problem, training=, seed=, out=, progress=)` on the file's problem; returns the exit code."""
+    if threads is not None:
+        from tgsr._jax import use_threads
+
+        use_threads(threads)
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():  # what the user's file prints is no JSON
+        user = read_problem(file)
+        result = _result(call, user, seed, None if no_save else out, training, budget, quiet)
+    errors, wrong = _compared(result, user)
+    if as_json:
+        _write_json(result, errors)
+    else:
+        _write(result, errors, user, quiet)
+    if wrong is not None:
+        raise wrong
+    return 0 if result.outcome.ok else 1
+
+
+def _result(
+    call: Callable[..., Result],
+    user: UserFile,
+    seed: int,
+    out: str | None,
+    training: str,
+    budget: int | None,
+    quiet: bool,
+) -> Result:
+    from tgsr.training import PRESETS
+
+    plan = replace(PRESETS[training], budget=budget)
+    with errors_of(user.path), progress_of(user.problem, quiet=quiet) as progress:
+        return call(user.problem, training=plan, seed=seed, out=out, progress=progress)
+
+
+def _compared(result: Result, user: UserFile) -> tuple[Errors | None, TgsrError | None]:
+    """The errors against the file's truth; a truth that does not fit must not cost the result."""
+    from tgsr._truth import evaluate
+
+    if user.truth is None:
+        return None, None
+
+    try:
+        with errors_of(user.path):
+            return evaluate(result, user.truth), None
+    except TgsrError as error:
+        return None, error
+
+
+def _write_json(result: Result, errors: Errors | None) -> None:
+    from tgsr._runs import as_json
+
+    record: dict[str, Any] = as_json(result) | {"run": None if result.path is None else str(result.path)}
+    if errors is not None:
+        record["errors_against_truth"] = vars(errors)
+    say_json(record)
+
+
+def _write(result: Result, errors: Errors | None, user: UserFile, quiet: bool) -> None:
+    say(str(result))
+    if errors is not None:
+        say(f"  compared with the truth in {user.path.name} (evaluation only): {errors}")
+    if result.path is not None and not quiet:
+        path = shown_path(result.path)
+        say(f"The run lies in {path}. To see it again: tgsr show {path}")
