@@ -17,7 +17,7 @@ def start(x, xp=np):
     return xp.cos(xp.pi * x)
 
 
-def waves(x, t, modes=32):
+def waves(x, t, modes=20):
     """The solution by a Fourier series in x whose coefficients are integrated in time to 1e-10."""
     nodes = np.arange(2 * modes) / modes - 1.0
     k = np.pi * np.arange(modes + 1)

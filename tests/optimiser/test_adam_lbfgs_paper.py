@@ -1,4 +1,4 @@
-"""Adam, L-BFGS and the paper's L-BFGS on functions whose minima are known, against PyTorch, and on one small problem."""
+"""Adam, L-BFGS and the paper's L-BFGS: known minima, PyTorch's iterates, and one small problem."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ FUNCTIONS = (rosenbrock, bowl, barrier)
 LOOK = jax.jit(jax.vmap(jax.value_and_grad(rosenbrock), (0, None, None)))
 
 
-def case(function: Callable[..., jax.Array], data: Any = 0.0, number: float = 0.0, sign: float = 1.0) -> Batch:
+def case(function: Callable[..., Any], data: Any = 0.0, number: float = 0.0, sign: float = 1.0) -> Batch:
     full = np.broadcast_to(data, (SIZE,)).astype(float)
     return Batch(*map(jnp.asarray, (FUNCTIONS.index(function), full, np.float64(number), np.float64(sign))))
 
 
 class Analytic:
-    """The least that an optimiser needs of an objective; counts its evaluations, and its trace shows all of theta."""
+    """The least that an optimiser needs of an objective. Counts evaluations; a trace shows all of theta."""
 
     parts = ("all",)
     surrogate = SimpleNamespace(raw=lambda theta: theta)
@@ -118,15 +118,16 @@ NAMES, RATE = ("adam", "lbfgs", "paper"), {"adam": 0.02, "lbfgs": 0.0, "paper": 
 
 
 def controls_for(size: int, mask: np.ndarray | None = None, weight: float = 1.0) -> Controls:
-    zero = jnp.zeros(size)
-    return Controls(jnp.full(1, weight, dtype=float), zero[:0], jnp.asarray(np.ones(size) if mask is None else mask), zero, zero)
+    zero, trained = jnp.zeros(size), jnp.asarray(np.ones(size) if mask is None else mask)
+    return Controls(jnp.full(1, weight, dtype=float), zero[:0], trained, zero, zero)
 
 
 def run(name: str, theta: np.ndarray, batches: list[Any], rates: Any = None) -> tuple[Any, list[Trace], int]:
     """(state, traces, evaluations) of one epoch per batch."""
     begun, controls, traces = OBJECTIVE.evaluations, controls_for(theta.size), []
     state = program(name).start(jnp.asarray(theta), batches[0], controls)
-    for batch, rate in zip(batches, rates if rates is not None else [RATE.get(name, 0.0)] * len(batches), strict=True):
+    rates = [RATE.get(name, 0.0)] * len(batches) if rates is None else rates
+    for batch, rate in zip(batches, rates, strict=True):
         state, trace = program(name).epoch(state, batch, controls, jnp.full(1, rate, dtype=float))
         traces.append(jax.tree.map(np.asarray, trace))
     jax.effects_barrier()
@@ -137,14 +138,14 @@ def run(name: str, theta: np.ndarray, batches: list[Any], rates: Any = None) -> 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_one_program_exact_counts_and_a_bit_identical_resume(name: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_one_program_exact_counts_bit_identical_resume(name: str, caplog: pytest.LogCaptureFixture) -> None:
     rng = np.random.default_rng(3)
     theta, shifts, mask = rng.uniform(-0.5, 0.5, SIZE), 0.1 * rng.normal(size=(6, SIZE)), np.ones(SIZE)
     theta[4], mask[[2, 4]] = -0.0, 0.0
 
-    def epoch(number: int, state: Any) -> tuple[Any, Trace]:  # weights, rates and points change with the epoch
-        controls = controls_for(SIZE, mask, 1.0 + number)
-        return own.epoch(state, case(rosenbrock, shifts[number], 10.0), controls, jnp.full(1, RATE[name] / (1 + number), dtype=float))
+    def epoch(number: int, state: Any) -> tuple[Any, Trace]:  # weights, rates and points change each time
+        batch, rate = case(rosenbrock, shifts[number], 10.0), RATE[name] / (1 + number)
+        return own.epoch(state, batch, controls_for(SIZE, mask, 1.0 + number), jnp.full(1, rate, dtype=float))
 
     MADE.pop(name, None)  # the compilation is counted here
     own, half, closures, begun = program(name), None, 0, OBJECTIVE.evaluations
@@ -201,7 +202,8 @@ def test_every_step_of_lbfgs_meets_the_wolfe_conditions(name: str) -> None:
     theta = np.tile([-1.2, 1.0], 4)
     _, traces, evaluations = run(name, theta, [case(rosenbrock, 0.0, 100.0)] * 2)
     assert sum(t.closures.sum() for t in traces) == evaluations
-    path, losses = np.concatenate([theta[None], *(t.raw for t in traces)]), np.concatenate([t.loss for t in traces])
+    path = np.concatenate([theta[None], *(t.raw for t in traces)])
+    losses = np.concatenate([t.loss for t in traces])
     values, gradients = LOOK(path, jnp.zeros(SIZE), 100.0)
     np.testing.assert_allclose(losses, values[1:], rtol=1e-10)
     for k, step in enumerate(np.diff(path, axis=0)):  # along the step itself, whose length is then one
@@ -216,13 +218,11 @@ def test_the_first_trials_are_those_asked_for() -> None:
         _, (trace,), _ = run(name, theta, [case(bowl)])
         assert trace.closures[0] == 2  # the opening of the epoch and the first trial, which is good
         np.testing.assert_allclose(theta - trace.raw[0], first * gradient / gradient.sum(), rtol=1e-12)
-        assert min(trace.closures[1:4]) == (1 if name == "lbfgs" else 2)  # a tenth of a step is not flat enough
+        assert min(trace.closures[1:4]) == (1 if name == "lbfgs" else 2)  # a tenth is too short
 
 
 def test_no_pair_of_lbfgs_spans_two_batches() -> None:
     rng = np.random.default_rng(5)
-    state, traces, _ = run("lbfgs", np.full(SIZE, 0.3), [case(bowl, 10**e * rng.normal(size=SIZE)) for e in range(4)])
-    assert min(np.count_nonzero(t.closures) for t in traces) > 10  # more than the ring holds
     state, _, _ = run("lbfgs", np.full(SIZE, 0.3), [case(bowl, rng.normal(size=SIZE)) for _ in range(2)])
     s, y = np.split(np.asarray(state.memory.pairs), 2)
     np.testing.assert_allclose(y, s * CURVATURES, rtol=1e-6, atol=1e-13)
@@ -272,11 +272,12 @@ def test_the_paper_preset_is_pytorch_step_by_step(name: str) -> None:
     np.testing.assert_array_equal([t.closures.sum() for t in traces], torch["closures"])
     assert evaluations == torch["closures"].sum()
     ran = np.isfinite(torch["losses"])
-    np.testing.assert_allclose(np.array([t.loss for t in traces])[ran], torch["losses"][ran], rtol=1e-9, atol=1e-18)
+    losses = np.array([t.loss for t in traces])
+    np.testing.assert_allclose(losses[ran], torch["losses"][ran], rtol=1e-9, atol=1e-18)
     raw = np.concatenate([t.raw[:n:5] for t, n in zip(traces, torch["closures"], strict=True)])
     np.testing.assert_allclose(raw, torch["iterates"], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(state.theta, torch["final"], rtol=1e-9, atol=1e-12)
-    assert min(int(state.memory.count), int(torch["history"])) == torch["kept"]
+    assert min(int(state.memory.kept), int(torch["history"])) == torch["kept"]
 
 
 def test_the_rates_are_those_of_pytorch() -> None:

@@ -60,7 +60,8 @@ def test_accepted_steps_meet_both_strong_wolfe_conditions(name: str) -> None:
         t = found.low.step
         assert line(t) <= start.value + 1e-4 * t * start.slope
         assert abs(found.low.slope) <= 0.9 * abs(start.slope)
-        np.testing.assert_allclose(found.low.slope, (line(t + 1e-6) - line(t - 1e-6)) / 2e-6, rtol=1e-3, atol=1e-4)
+        difference = (line(t + 1e-6) - line(t - 1e-6)) / 2e-6
+        np.testing.assert_allclose(found.low.slope, difference, rtol=1e-3, atol=1e-4)
         assert found.extra == 2.0 * t  # what belongs to the accepted step comes with it
         assert 1 <= found.evaluations <= 14, first
 
@@ -118,7 +119,7 @@ def test_the_compact_direction_is_that_of_the_two_loop_recursion() -> None:
         if keep:
             kept.append((s, y))
         if number == 17:  # forgotten: as good as new
-            memory, kept = memory._replace(count=jnp.zeros_like(memory.count)), []
+            memory, kept = memory._replace(kept=jnp.zeros_like(memory.kept)), []
 
 
 def test_exact_line_searches_end_a_quadratic_in_as_many_steps_as_it_has_dimensions() -> None:

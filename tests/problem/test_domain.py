@@ -24,7 +24,7 @@ def test_points_lie_inside_and_come_again(how: str, domain: Domain) -> None:
     assert domain.inside(points).all()
     assert len(np.unique(points, axis=0)) == len(points)
     if how == "grid":
-        assert len(points) == (125 if domain is BOX else 88)
+        assert len(points) == (64 if domain is BOX else 80)
     else:
         assert len(points) == 100
         assert not np.array_equal(points, domain.draw(100, stream(1, "points"), how))

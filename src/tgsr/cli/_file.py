@@ -13,6 +13,7 @@ from types import CodeType, ModuleType
 from typing import TYPE_CHECKING
 
 from tgsr._errors import InputError, plain
+from tgsr.cli._write import shown_path
 
 if TYPE_CHECKING:
     from tgsr._truth import Truth
@@ -42,7 +43,12 @@ class _Source(SourceFileLoader):
     """Compiles the text each time: a stale or foreign bytecode file is never run, and none is left behind."""
 
     def get_code(self, fullname: str) -> CodeType:
-        return self.source_to_code(self.get_data(self.path), self.path)
+        try:
+            return self.source_to_code(self.get_data(self.path), self.path)
+        except ValueError as error:  # a NUL, or text that is not UTF-8
+            raise InputError(
+                f"is not Python ({error})", file=self.path, remedy="Save it as plain text"
+            ) from error
 
 
 def read_problem(given: str) -> UserFile:
@@ -103,15 +109,19 @@ def _chosen(module: ModuleType, path: Path, name: str | None) -> Problem:
     names = ", ".join(found)
     if not found:
         raise InputError(
-            "defines no tgsr.Problem", file=path, remedy="Write problem = tgsr.Problem(...) at its top level"
+            "defines no tgsr.Problem",
+            file=shown_path(path),
+            remedy="Write problem = tgsr.Problem(...) at its top level",
         )
     if name is None:
         remedy = f"Choose one: {path.name}:{next(iter(found))}"
         raise InputError(
-            f"defines several problems and none is called problem: {names}", file=path, remedy=remedy
+            f"defines several problems and none is called problem: {names}",
+            file=shown_path(path),
+            remedy=remedy,
         )
     kind = "is not a tgsr.Problem" if hasattr(module, name) else "is not defined"
-    raise InputError(f"{name} {kind}", file=path, field=name, remedy=f"Problems here: {names}")
+    raise InputError(f"{name} {kind}", file=shown_path(path), field=name, remedy=f"Problems here: {names}")
 
 
 @contextmanager
@@ -123,10 +133,10 @@ def errors_of(path: Path) -> Iterator[None]:
         line = _line(error, path)
         if line is None:
             raise
-        raise InputError(f"line {line}: {error}", file=path) from error
+        raise InputError(f"line {line}: {error}", file=shown_path(path)) from error
     except SystemExit as error:
         raise InputError(
-            "calls sys.exit", file=path, remedy="Define the problem and no more at its top level"
+            "calls sys.exit", file=shown_path(path), remedy="Define the problem and no more at its top level"
         ) from error
     except Exception as error:
         line = _line(error, path)
@@ -135,7 +145,7 @@ def errors_of(path: Path) -> Iterator[None]:
             raise
         place = "" if line is None else f"line {line}: "
         text = error.msg if isinstance(error, SyntaxError) else error
-        raise InputError(f"{place}{type(error).__name__}: {plain(text)}", file=path) from error
+        raise InputError(f"{place}{type(error).__name__}: {plain(text)}", file=shown_path(path)) from error
 
 
 def _line(error: BaseException, path: Path) -> int | None:

@@ -106,7 +106,8 @@ def _result(
 ) -> Result:
     from tgsr.training import PRESETS
 
-    plan = replace(PRESETS[training], budget=budget)
+    plan = PRESETS[training]
+    plan = replace(plan, budget=budget, weights=plan.weight_table)
     with errors_of(user.path), progress_of(user.problem, quiet=quiet) as progress:
         return call(user.problem, training=plan, seed=seed, out=out, progress=progress)
 

@@ -26,8 +26,8 @@ def command(file: str, widths: tuple[int, ...] | None, activation: str | None, *
     """Recover the unknowns of the problem in FILE.py.
 
     The file defines `problem = tgsr.Problem(...)`; FILE.py:NAME takes another variable. The run is kept in a
-    folder under DIR: the same command again goes on where it stopped, or shows the finished result. A variable
-    `truth = tgsr.Truth(...)` is compared with the result at the end and never before.
+    folder under DIR: the same command again goes on where it stopped, or shows the finished result. A
+    variable `truth = tgsr.Truth(...)` is compared with the result at the end and never before.
     """
     return carry_out(partial(_solve, widths, activation), file, **options)
 

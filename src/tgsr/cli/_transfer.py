@@ -30,20 +30,34 @@ if TYPE_CHECKING:
     metavar="KEY=VALUE",
     help="An option of the method; may be repeated.",
 )
+@click.option(
+    "--counting",
+    type=click.Choice(["matched", "paper"]),
+    default="matched",
+    show_default=True,
+    help="Whether the method's own closures count towards the budget, or come on top as in the paper.",
+)
 @run_options
-def command(source: str, file: str, method: str, choices: Sequence[dict[str, str]], **options: Any) -> int:
+def command(
+    source: str, file: str, method: str, choices: Sequence[dict[str, str]], counting: str, **options: Any
+) -> int:
     """Recover the unknowns of the problem in FILE.py, starting from the network of SOURCE.
 
     SOURCE is the folder of a run or of a converted network. Only weights travel: every unknown starts at the
     guess in FILE.py. The architecture is the source's.
     """
-    return carry_out(partial(_transfer, source, method, choices), file, **options)
+    return carry_out(partial(_transfer, source, method, choices, counting), file, **options)
 
 
 def _transfer(
-    source: str, method: str, choices: Sequence[dict[str, str]], problem: Problem, **settings: Any
+    source: str,
+    method: str,
+    choices: Sequence[dict[str, str]],
+    counting: str,
+    problem: Problem,
+    **settings: Any,
 ) -> Result:
     from tgsr._solve import transfer
     from tgsr.cli._catalogue import method_with
 
-    return transfer(problem, source, method=method_with(method, choices), **settings)
+    return transfer(problem, source, method=method_with(method, choices), budget=counting, **settings)

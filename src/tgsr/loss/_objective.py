@@ -93,8 +93,13 @@ class Objective:
 
     def points_of(self, batch: Batch, term: int) -> np.ndarray:
         """The real points of a term, without padding."""
-        x, share = np.asarray(batch[term].x[0]), np.asarray(batch[term].share)
-        return x.reshape(-1, x.shape[-1])[share.reshape(-1) > 0]
+        return self.real(batch[term].x[0], batch[term])
+
+    @staticmethod
+    def real(stored: jax.Array, term: TermBatch) -> np.ndarray:
+        """What is stored per point of a term, blocks joined and padding left out."""
+        array = np.asarray(stored)
+        return array.reshape(-1, *array.shape[2:])[np.asarray(term.share).reshape(-1) > 0]
 
     # ---- the loss
 

@@ -270,7 +270,9 @@ def called(function: Callable[..., Any], names: tuple[str, ...], values: Mapping
         ) from None
     except Exception as error:
         advice = "Use jax.numpy functions on its arguments"
-        if "__jax_array__" in str(error) or "FieldView" in str(error):
+        if "truth value" in str(error) or "Only scalar arrays" in str(error):
+            advice = "Write jnp.where(condition, a, b) instead of if, and jax.numpy instead of numpy or math"
+        elif "__jax_array__" in str(error) or ("FieldView" in str(error) and "ufunc" not in str(error)):
             advice = "Write u.value where a function refuses a field itself"
         raise InputError(
             f"{what} {describe(function)!r} fails ({type(error).__name__}: {plain(error, 160)})",
@@ -282,6 +284,8 @@ def called(function: Callable[..., Any], names: tuple[str, ...], values: Mapping
 def flat(row: Any, points: int, what: str) -> jax.Array:
     """A row as one number per point."""
     try:
+        if isinstance(row, (str, bytes)):
+            raise TypeError
         array = jnp.asarray(row.value if isinstance(row, FieldView) else row)
     except (TypeError, ValueError, OverflowError):
         raise InputError(

@@ -1,8 +1,8 @@
-"""Adam (Kingma & Ba 2015): a step along the running mean of the gradient over the root of its running mean square."""
+"""Adam (Kingma & Ba 2015): the gradient's running mean over the root of its running mean square."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -23,14 +23,15 @@ class AdamState(NamedTuple):
 def adam(objective: Objective, batch: Batch, steps: int, learning_rate: float) -> Program:
     """The program of an Adam phase: `steps` steps per outer epoch, one evaluation each.
 
-    `settings` holds the learning rate of the epoch, shape (1,); an empty one, shape (0,), stands for `learning_rate`.
-    Rows of the trace stand for the point before the step: the loss after the last one is the next epoch's first.
+    `settings` holds the learning rate of the epoch, shape (1,); an empty one, shape (0,), stands for
+    `learning_rate`. Rows of the trace stand for the point before the step: the loss after the last one is the
+    next epoch's first.
     """
-    rule = optax.scale_by_adam()  # optax.adam without its learning rate, which here may change without recompiling
+    rule = optax.scale_by_adam()  # optax.adam without its rate, which here changes without a new program
 
     @jax.jit
     def start(theta: jax.Array, batch: Batch, controls: Controls) -> AdamState:
-        return AdamState(theta, rule.init(theta))
+        return AdamState(theta, cast(optax.ScaleByAdamState, rule.init(theta)))
 
     @jax.jit
     def epoch(
@@ -40,7 +41,8 @@ def adam(objective: Objective, batch: Batch, steps: int, learning_rate: float) -
 
         def one_step(state: AdamState) -> tuple[AdamState, Row, jax.Array]:
             (loss, parts), gradient = objective.closure(state.theta, batch, controls)
-            update, moments = rule.update(gradient, state.moments)
+            ruled = rule.update(gradient, state.moments)
+            update, moments = cast(tuple[jax.Array, optax.ScaleByAdamState], ruled)
             new = AdamState(moved(state.theta, -rate * update, controls.mask), moments)
             usable = all_finite(loss, gradient)
             new = jax.tree.map(lambda a, b: jnp.where(usable, a, b), new, state)

@@ -1,4 +1,4 @@
-"""The inner steps of one outer epoch: they end early when nothing is left to do, and every one of them is recorded."""
+"""The inner steps of one outer epoch: they end early when nothing is left to do; each is recorded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Carry = TypeVar("Carry")
 
 
 class Row(NamedTuple):
-    """One row of the trace: loss, parts and raw unknowns at one and the same theta, and what the step cost."""
+    """One row of the trace: loss, parts and raw unknowns at one and the same theta, and the step's cost."""
 
     loss: jax.Array
     parts: jax.Array
@@ -34,15 +34,17 @@ def run_steps(
 ) -> tuple[Carry, Trace]:
     """At most `steps` times `step`, while the status is RUNNING.
 
-    Steps that are not taken repeat the last row (or the opening one) and cost nothing; what the opening cost is part
-    of the first row.
+    Steps that are not taken repeat the last row (or the opening one) and cost nothing; the first row includes
+    the cost of the opening.
     """
-    rows = jax.tree.map(lambda a: jnp.broadcast_to(a, (steps, *a.shape)), opening._replace(closures=jnp.zeros((), int)))
+    unpaid = opening._replace(closures=jnp.zeros((), dtype=int))
+    rows = jax.tree.map(lambda a: jnp.broadcast_to(a, (steps, *a.shape)), unpaid)
 
     def go(loop: tuple[Carry, Row, jax.Array, jax.Array]) -> tuple[Carry, Row, jax.Array, jax.Array]:
         carry, rows, _, taken = loop
         carry, row, status = step(carry)
-        return carry, jax.tree.map(lambda all_rows, new: all_rows.at[taken].set(new), rows, row), status, taken + 1
+        rows = jax.tree.map(lambda old, new: old.at[taken].set(new), rows, row)
+        return carry, rows, status, taken + 1
 
     carry, rows, status, taken = jax.lax.while_loop(
         lambda loop: (loop[2] == RUNNING) & (loop[3] < steps),
@@ -58,8 +60,8 @@ def run_steps(
 
 def no_row(objective: Objective, theta: jax.Array) -> Row:
     """The opening of an epoch that evaluates nothing before its first step."""
-    nothing = jnp.zeros(())
-    return Row(nothing, jnp.zeros(len(objective.parts)), objective.surrogate.raw(theta), jnp.zeros((), dtype=int))
+    parts, raw = jnp.zeros(len(objective.parts)), objective.surrogate.raw(theta)
+    return Row(jnp.zeros(()), parts, raw, jnp.zeros((), dtype=int))
 
 
 def all_finite(loss: jax.Array, gradient: jax.Array) -> jax.Array:

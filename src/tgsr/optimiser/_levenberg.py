@@ -81,9 +81,9 @@ def solve_step(
     return -(linear.jacobian.T @ y + drawn) / diagonal
 
 
-def levenberg(objective: Objective, batch: Batch, steps: int, tolerance: float) -> Program:
-    """The program of a Levenberg-Marquardt phase: `steps` steps per outer epoch."""
-    residual_space = row_count(objective, batch) < objective.surrogate.size
+def levenberg(objective: Objective, rows: int, steps: int, tolerance: float) -> Program:
+    """The program of a Levenberg-Marquardt phase: `steps` steps per outer epoch on `rows` rows."""
+    residual_space = rows < objective.surrogate.size
 
     @jax.jit
     def start(theta: jax.Array, batch: Batch, controls: Controls) -> LevenbergState:

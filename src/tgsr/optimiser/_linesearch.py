@@ -4,8 +4,8 @@ Along a descent direction, f(t) is the loss and f'(t) its slope. A step is accep
 
     f(t) <= f(0) + 1e-4 t f'(0)   and   |f'(t)| <= 0.9 |f'(0)|.
 
-`low` is the best point seen that satisfies the first, `high` the other end of an interval that contains accepted steps;
-as long as no such end is known it lies at infinity, and the trial steps grow.
+`low` is the best point seen that satisfies the first, `high` the other end of an interval that contains such
+a step; as long as no such end is known it lies at infinity, and the trial steps grow.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def strong_wolfe(
     extra: Extra,
     first: jax.Array,
 ) -> Search:
-    """Search from `start` (step 0, slope < 0, `extra` belongs to it); `evaluate(t)` gives value, slope and extra.
+    """Search from `start` (step 0, slope < 0, with `extra`); `evaluate(t)` gives value, slope and extra.
 
     A value or slope that is not finite means that the step was too long.
     """
@@ -98,7 +98,7 @@ def strong_wolfe(
         enough, flat = wolfe(start, at)
         finite = jnp.isfinite(value) & jnp.isfinite(slope)
         good = finite & enough & (value < low.value)
-        beyond = slope * jnp.sign(high.step - low.step) >= 0  # the minimum lies between the old and the new low
+        beyond = slope * jnp.sign(high.step - low.step) >= 0  # a minimum lies between old and new low
 
         def choose(condition: jax.Array, yes: Any, no: Any) -> Any:
             return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
@@ -115,6 +115,11 @@ def strong_wolfe(
 
     unknown = jnp.full_like(start.value, jnp.inf)
     begin = Search(
-        start, extra, Point(unknown, unknown, unknown), first, jnp.zeros((), dtype=int), jnp.zeros((), dtype=bool)
+        start,
+        extra,
+        Point(unknown, unknown, unknown),
+        first,
+        jnp.zeros((), dtype=int),
+        jnp.zeros((), dtype=bool),
     )
     return jax.lax.while_loop(searching, attempt, begin)

@@ -1,7 +1,7 @@
-"""The optimiser of the paper: L-BFGS with a fixed step length and no line search, step for step what PyTorch does.
+"""The optimiser of the paper: L-BFGS of fixed step length, without a line search, as PyTorch does it.
 
-Published results used `torch.optim.LBFGS`, its rate annealed over the outer epochs. Its memory, last direction and
-last gradient persist from one outer epoch to the next, so that the first pair of an epoch spans both batches.
+Published results used `torch.optim.LBFGS`, its rate annealed over the outer epochs. Memory, last direction
+and last gradient persist from one outer epoch to the next: the first pair of an epoch spans both batches.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Here(NamedTuple):
 
 
 def paper_rates(epochs: int, first: float = 0.1, last: float = 0.001) -> np.ndarray:
-    """The learning rate of every outer epoch, last + (first - last) (1 + cos(pi e / epochs)) / 2: cosine annealing."""
+    """Cosine annealing: outer epoch e has the rate last + (first - last) (1 + cos(pi e / epochs)) / 2."""
     return last + (first - last) * (1.0 + np.cos(np.pi * np.arange(epochs) / epochs)) / 2.0
 
 
@@ -49,15 +49,18 @@ def paper_lbfgs(objective: Objective, batch: Batch, steps: int = 20, history: in
     """The program of the paper's L-BFGS: `steps` steps per outer epoch, one evaluation each.
 
     `settings` holds the learning rate of the epoch, shape (1,). The very first step has the length
-    `rate * min(1, 1 / |g|_1)`, every other `rate`. An epoch ends early, and the next one goes on, when the loss changes
-    by less than 1e-9, or no weight by more, or the slope exceeds -1e-9; a gradient of at most 1e-7 is CONVERGED.
-    Rows of the trace stand for the point before the step: the loss after the last one is the next epoch's first.
+    `rate * min(1, 1 / |g|_1)`, every other `rate`. An epoch ends early, and the next one goes on, when the loss
+    changes by less than 1e-9, or no weight by more, or the slope exceeds -1e-9; a gradient up to 1e-7 is
+    CONVERGED. Rows of the trace stand for the point before the step: the loss after the last one is the next
+    epoch's first.
     """
 
     @jax.jit
     def start(theta: jax.Array, batch: Batch, controls: Controls) -> PaperState:
         zero = jnp.zeros_like(theta)
-        return PaperState(theta, empty_memory(history, theta.size), zero, jnp.zeros(()), zero, jnp.zeros((), int))
+        return PaperState(
+            theta, empty_memory(history, theta.size), zero, jnp.zeros(()), zero, jnp.zeros((), int)
+        )
 
     @jax.jit
     def epoch(
@@ -73,7 +76,9 @@ def paper_lbfgs(objective: Objective, batch: Batch, steps: int = 20, history: in
             usable = all_finite(loss, gradient)
             small = jnp.max(jnp.abs(gradient)) <= SMALL_GRADIENT
             first = jnp.isinf(here.loss)  # no step was taken in this epoch yet
-            stalled = ~first & ((jnp.max(jnp.abs(s)) <= SMALL_CHANGE) | (jnp.abs(loss - here.loss) < SMALL_CHANGE))
+            stalled = ~first & (
+                (jnp.max(jnp.abs(s)) <= SMALL_CHANGE) | (jnp.abs(loss - here.loss) < SMALL_CHANGE)
+            )
             go = usable & ~small & ~stalled
 
             memory = remember(old.memory, s, y, go & (s @ y > LEAST_CURVATURE))

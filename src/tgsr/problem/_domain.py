@@ -176,7 +176,8 @@ class Domain:
         while missing > 0:
             # Over-draw by the share that the region accepted so far, so that a second round is rare.
             accepted = 1.0 if not kept else max(sum(map(len, kept)) / max(tries, 1), 1e-3)
-            ask = min(int(math.ceil(missing / accepted * (1.0 if self.region is None else 1.2))), 4_000_000)
+            spare = 1.0 if self.region is None or how == "grid" else 1.2
+            ask = min(math.ceil(missing / accepted * spare), 4_000_000)
             unit = unit_points(ask, len(free), rng, how)
             points = np.empty((len(unit), len(self.names)))
             points[:, free] = self.low[free] + unit * (self.high - self.low)[free]
@@ -210,7 +211,7 @@ def unit_points(count: int, dimension: int, rng: np.random.Generator, how: str) 
     if how == "latin-hypercube":
         return qmc.LatinHypercube(dimension, rng=rng).random(count)
     if how == "grid":
-        side = max(1, int(round(count ** (1.0 / dimension))))
+        side = max(1, math.floor(count ** (1.0 / dimension) + 1e-9))  # never more than asked: a cut would leave a gap
         axis = (np.arange(side) + 0.5) / side  # midpoints: the faces have their own points
         return np.stack(np.meshgrid(*[axis] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension)
     raise InputError(f"unknown sampling {how!r}", field="sampling", remedy=nearest(how, SAMPLINGS))

@@ -54,7 +54,7 @@ def readings_of(result: Result) -> list[Readings]:
         if kind != "value" or field not in result.fields:
             continue
         start = f"{number}.point."
-        points = {key.removeprefix(start): column for key, column in arrays.items() if key.startswith(start)}
+        points = {c: arrays[start + c] for c in result.network.coordinates}
         present = np.isfinite(arrays[name])
         points, values = {key: column[present] for key, column in points.items()}, arrays[name][present]
         title = str(sets[int(number)]["name"]) if int(number) < len(sets) else f"data {number}"

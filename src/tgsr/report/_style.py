@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tgsr._errors import plain
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -78,8 +80,9 @@ def house_style() -> Iterator[None]:
 
 
 def label(text: str, unit: str = "") -> str:
-    """A name with its unit as matplotlib should show it: `$` is a dollar, never mathematics."""
-    return f"{text} [{unit}]".replace("$", r"\$") if unit else text.replace("$", r"\$")
+    """A name with its unit as matplotlib should show it: short, and `$` is a dollar, never mathematics."""
+    short = f"{plain(text, 60)} [{plain(unit, 24)}]" if unit else plain(text, 60)
+    return short.replace("$", r"\$")
 
 
 def line_style(number: int) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def misfits(objective: Objective, theta: jax.Array, batch: Batch) -> list[np.nda
         name = next(iter(plan.wanted[0]))
         points = objective.points_of(batch, number)
         computed = _values(objective.surrogate, name)(theta, jnp.asarray(points))
-        out.append(np.asarray(computed) - np.asarray(plan.term.stored["values"]))
+        out.append(np.asarray(computed) - objective.real(batch[number].stored["values"], batch[number]))
     return out
 
 

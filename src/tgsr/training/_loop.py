@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Callable
@@ -98,6 +99,12 @@ def train(
     return _Loop(objective, start, training, seed, stage, keeper or Keeper(), progress, budget, batch, redraw).run()
 
 
+@functools.lru_cache(maxsize=16)
+def _program(phase: Phase, objective: Objective, rows: int) -> Program:
+    """Compiled steps, kept so that another start, other noise or a resumed run compiles nothing."""
+    return phase.program(objective, rows)
+
+
 class _Loop:
     """The state of one call of `train`, spread over short methods."""
 
@@ -147,7 +154,7 @@ class _Loop:
         return self.budget is not None and self.history.closures >= self.budget
 
     def _phase(self, phase: Phase, arrays: dict[str, np.ndarray] | None, stop) -> Outcome:  # type: ignore[no-untyped-def]
-        program = phase.program(self.objective, self.batch)
+        program = _program(phase, self.objective, row_count(self.objective, self.batch))
         state = program.start(self.theta, self.batch, self.controls())
         if arrays is not None:
             state = restore_state(state, arrays)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from tgsr._errors import InputError, plain
-from tgsr.loss import Batch, Objective
+from tgsr.loss import Objective
 from tgsr.optimiser import Program, adam, lbfgs, levenberg, paper_lbfgs, paper_rates
 from tgsr.problem import Points
 from tgsr.problem._names import nearest
@@ -59,9 +59,9 @@ class LevenbergMarquardt:
     def __post_init__(self) -> None:
         _whole(self, "epochs", "inner")
 
-    def program(self, objective: Objective, batch: Batch) -> Program:
+    def program(self, objective: Objective, rows: int) -> Program:
         """The compiled steps."""
-        return levenberg(objective, batch, self.inner, 0.0)
+        return levenberg(objective, rows, self.inner, 0.0)
 
     def setting(self, epoch: int) -> float:
         """Nothing to set."""
@@ -88,9 +88,9 @@ class LBFGS:
         _whole(self, "epochs", "inner", "history")
         _positive(self, "trial_step")
 
-    def program(self, objective: Objective, batch: Batch) -> Program:
+    def program(self, objective: Objective, rows: int) -> Program:
         """The compiled steps."""
-        return lbfgs(objective, batch, self.inner, self.history, trial_step=self.trial_step)
+        return lbfgs(objective, (), self.inner, self.history, trial_step=self.trial_step)
 
     def setting(self, epoch: int) -> float:
         """Nothing to set."""
@@ -116,9 +116,9 @@ class Adam:
         _whole(self, "epochs", "inner")
         _positive(self, "learning_rate")
 
-    def program(self, objective: Objective, batch: Batch) -> Program:
+    def program(self, objective: Objective, rows: int) -> Program:
         """The compiled steps."""
-        return adam(objective, batch, self.inner, self.learning_rate)
+        return adam(objective, (), self.inner, self.learning_rate)
 
     def setting(self, epoch: int) -> float:
         """The learning rate of an outer epoch."""
@@ -146,9 +146,9 @@ class PaperLBFGS:
         _whole(self, "epochs", "inner", "history")
         _positive(self, "first", "last")
 
-    def program(self, objective: Objective, batch: Batch) -> Program:
+    def program(self, objective: Objective, rows: int) -> Program:
         """The compiled steps."""
-        return paper_lbfgs(objective, batch, self.inner, self.history)
+        return paper_lbfgs(objective, (), self.inner, self.history)
 
     def setting(self, epoch: int) -> float:
         """The step length of an outer epoch."""

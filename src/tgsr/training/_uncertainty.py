@@ -22,7 +22,7 @@ import scipy.linalg
 from tgsr.loss import Batch, Controls, Objective, weighted_jacobian
 from tgsr.optimiser import row_count
 
-RIDGE = 1e-13  # of the largest diagonal entry of A: directions flatter than rounding can see
+RIDGE = 1e-10  # of the largest diagonal entry of A: directions flatter than training can follow (coverage checked)
 UNDETERMINED = 1.0  # a standard deviation as large as an unknown's own size
 NORMAL_95 = 1.959963984540054
 DENSE_LIMIT = 6000  # weights or rows up to which A is factorised

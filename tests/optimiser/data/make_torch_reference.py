@@ -1,4 +1,4 @@
-"""Writes torch_lbfgs.npz: iterates of torch.optim.LBFGS without line search. Made with PyTorch 2.13.0, CPU, float64.
+"""Writes torch_lbfgs.npz: iterates of torch.optim.LBFGS without line search (PyTorch 2.13.0, CPU, float64).
 
     python make_torch_reference.py          (needs torch and numpy; the tests need only the file)
 
@@ -32,22 +32,24 @@ def trajectory(function, theta, data, history, first, last):
     optimiser = torch.optim.LBFGS([theta], lr=first, max_iter=20, max_eval=25, history_size=history)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, T_max=len(data), eta_min=last)
     rates, iterates, losses, closures = [], [], [], []
-    for batch in data:
-        seen = []
+    seen, batch = [], torch.tensor(data[0])
 
-        def closure(batch=torch.tensor(batch), seen=seen):
-            optimiser.zero_grad()
-            loss = function(theta, batch)
-            loss.backward()
-            seen.append((theta.detach().numpy().copy(), loss.item()))
-            return loss
+    def closure():
+        optimiser.zero_grad()
+        loss = function(theta, batch)
+        loss.backward()
+        seen.append((theta.detach().numpy().copy(), loss.item()))
+        return loss
 
+    for points in data:
+        batch.copy_(torch.tensor(points))
+        seen.clear()
         rates.append(optimiser.param_groups[0]["lr"])
         optimiser.step(closure)
         schedule.step()
         closures.append(len(seen))
         losses.append([loss for _, loss in seen] + [np.nan] * (20 - len(seen)))
-        iterates += [theta for theta, _ in seen[::5]]
+        iterates += [where for where, _ in seen[::5]]
     return {
         "rates": np.array(rates),
         "iterates": np.array(iterates),
@@ -64,7 +66,14 @@ def main() -> None:
     shifts = np.zeros((6, 8))
     shifts[3:] = 0.1  # the fourth epoch has somewhere to go again
     cases = {
-        "rosenbrock": (rosenbrock, rng.uniform(-0.5, 0.5, 8), 0.01 * rng.normal(size=(EPOCHS, 8)), 100, 0.1, 0.001),
+        "rosenbrock": (
+            rosenbrock,
+            rng.uniform(-0.5, 0.5, 8),
+            0.01 * rng.normal(size=(EPOCHS, 8)),
+            100,
+            0.1,
+            1e-3,
+        ),
         "ring": (net, 0.7 * rng.normal(size=19), np.stack([x, np.cos(2.0 * x)], axis=1), 7, 0.5, 0.05),
         "stops": (rosenbrock, np.full(8, 0.9), shifts, 100, 1.0, 0.9),
     }

@@ -1,0 +1,72 @@
+"""On a terminal: progress is shown; Ctrl-C saves, and the same command ends with the same bits."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from cli_cases import COMMAND, DECAY, ENVIRONMENT
+
+LONG = ["solve", "decay.py", "--widths", "6", "--training", "paper", "--budget", "5000"]
+TWO = """
+import sys
+from tgsr.cli import main
+for args in (sys.argv[1:], [*sys.argv[1:], "--out", "undisturbed"]):
+    try:
+        main([*args, "--json"])
+    except SystemExit as leave:
+        assert leave.code == 0, leave.code
+    print("----")
+"""
+
+
+def _read_until(descriptor: int, word: str | None, limit: float = 120) -> str:
+    """What the terminal shows, until `word` appears or the other side closes."""
+    text, end = "", time.monotonic() + limit
+    while time.monotonic() < end and (word is None or word not in text):
+        try:
+            text += os.read(descriptor, 65536).decode(errors="replace")
+        except OSError:  # EIO: closed
+            break
+    return text
+
+
+def test_progress_interrupt_and_resume() -> None:
+    held = 'tgsr.Initial("u", 2.0), tgsr.Dirichlet("u", at="t=1", value=0.446)'
+    Path("decay.py").write_text(DECAY.replace('tgsr.Initial("u", 2.0)', held))
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [*COMMAND, *LONG],
+        env={**ENVIRONMENT, "COLUMNS": "120", "TERM": "xterm"},
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    seen = _read_until(ours, "loss ") + _read_until(ours, "k = ")
+    child.send_signal(signal.SIGINT)
+    seen += _read_until(ours, None)
+    os.close(ours)
+    assert child.wait(60) == 130, seen
+    assert "of 5000 closures" in seen
+    assert "paper-l-bfgs  epoch " in seen
+    assert "k = 1." in seen
+    assert "Interrupted" in seen
+    assert f"To go on: python -m tgsr {' '.join(LONG)}" in seen
+    (run,) = Path("runs").iterdir()
+    assert not (run / "result.json").exists()
+
+    done = subprocess.run(
+        [sys.executable, "-c", TWO, *LONG], env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""  # no terminal: quiet
+    resumed, undisturbed = (json.loads(part) for part in done.stdout.split("----")[:2])
+    assert Path(resumed["run"]).name == run.name
+    assert resumed["weights_sha256"] == undisturbed["weights_sha256"]
+    assert resumed["closures"] == undisturbed["closures"]
