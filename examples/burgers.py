@@ -22,8 +22,8 @@ def exact(x, t):
 
 
 rng = np.random.default_rng(1)
-x, t = rng.uniform(-1.0, 1.0, 400), rng.uniform(0.0, 1.0, 400)
-readings = tgsr.Data({"x": x, "t": t}, {"u": exact(x, t) + rng.normal(0.0, 0.02, 400)}, noise=0.02)
+x, t = rng.uniform(-1.0, 1.0, 500), rng.uniform(0.0, 1.0, 500)
+readings = tgsr.Data({"x": x, "t": t}, {"u": exact(x, t) + rng.normal(0.0, 0.01, 500)}, noise=0.01)
 
 problem = tgsr.Problem(
     name="burgers",

@@ -25,7 +25,8 @@ def weights() -> Path:
     return Path("weights.safetensors")
 
 
-MEANING = "--activation tanh --coordinates x,t --fields T --centre 0.5,1 --half-width 0.5,1".split()
+SCALES = "--centre 0.5,1 --half-width 0.5,1"
+MEANING = f"--activation tanh --coordinates x,t --fields T {SCALES}".split()
 
 
 def test_convert_writes_a_network_that_reads_back(weights: Path, invoke: Invoke) -> None:
@@ -34,10 +35,8 @@ def test_convert_writes_a_network_that_reads_back(weights: Path, invoke: Invoke)
     answer = invoke("convert", weights, "out", *MEANING, "--offset", "20", "--scale", "60")
     assert answer.exit_code == 0, answer.output
     assert "2-5-1 tanh" in answer.stdout
-    expected = import_network(
-        weights, activation="tanh", coordinates=["x", "t"], fields=["T"], centre=[0.5, 1], half_width=[0.5, 1],
-        offset=[20], scale=[60],
-    )  # fmt: skip
+    scales = {"centre": [0.5, 1], "half_width": [0.5, 1], "offset": [20], "scale": [60]}
+    expected = import_network(weights, activation="tanh", coordinates=["x", "t"], fields=["T"], **scales)
     assert read_network("out").fingerprint() == expected.fingerprint()
     again = invoke("convert", weights, "out", *MEANING)
     assert again.exit_code == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import jax
@@ -77,7 +77,11 @@ def lorenz() -> Problem:
         "lorenz",
         coordinates=box,
         fields=["x", "y", Field("z", scale=20.0)],
-        unknowns=[Unknown("s", 8.0), Unknown("r", 20.0, log=True), Unknown("b", 2.0, bounds=(0, 9), log=False)],
+        unknowns=[
+            Unknown("s", 8.0),
+            Unknown("r", 20.0, log=True),
+            Unknown("b", 2.0, bounds=(0, 9), log=False),
+        ],
         residuals=[system],
         conditions=[Initial("x", 1.0), Initial("y", 2.0), Initial("z", order=1, value=0.5)],
         data=[readings(box, ["x", "z"], 6, 0.5)],
@@ -195,7 +199,7 @@ def controls_of(objective: Objective, rng: np.random.Generator) -> Controls:
     )
 
 
-@lru_cache(maxsize=None)
+@cache
 def built(name: str) -> Case:
     with computing():
         mlp = MLP((5, 4)) if name in ("burgers", "anisotropic") else MLP((4,))

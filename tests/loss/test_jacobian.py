@@ -33,10 +33,14 @@ def test_rows_and_jacobian(each: Any, hurry: Any) -> None:
     scale = np.maximum(np.abs(expected).max(axis=1, keepdims=True), 1e-12 * float(jnp.max(jnp.abs(expected))))
     assert float(np.max(np.abs(found - expected) / scale)) < 1e-10
     np.testing.assert_allclose(float(rows @ rows), float(loss), rtol=1e-13)
-    np.testing.assert_allclose(found.T @ rows, 0.5 * gradient, rtol=1e-9, atol=1e-12 * float(jnp.max(jnp.abs(gradient))))
+    np.testing.assert_allclose(
+        found.T @ rows, 0.5 * gradient, rtol=1e-9, atol=1e-12 * float(jnp.max(jnp.abs(gradient)))
+    )
 
 
-@pytest.mark.parametrize("noise", [Gaussian(1.0), Laplace(1.0), StudentT(1.0), StudentT(1.0, df=1.0)], ids=str)
+@pytest.mark.parametrize(
+    "noise", [Gaussian(1.0), Laplace(1.0), StudentT(1.0), StudentT(1.0, df=1.0)], ids=str
+)
 def test_robust_rows(noise: Any) -> None:
     """Half the square of a row is rho; its slope is finite everywhere, and 1 at zero."""
     z = jnp.asarray([0.0, 1e-300, 1e-9, 9.9e-5, 1.01e-4, -1e-3, -0.5, 3.0, -40.0, 1e8])

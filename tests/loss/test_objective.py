@@ -60,9 +60,12 @@ def test_blocks_and_padding_change_nothing(case: Callable[[str], Any], name: str
     for term, batch in enumerate(seven.batch):
         assert batch.share.shape[0] == 7
         np.testing.assert_allclose(float(batch.share.sum()), 1.0, rtol=1e-14)
-        np.testing.assert_array_equal(seven.objective.points_of(seven.batch, term), one.objective.points_of(one.batch, term))
+        np.testing.assert_array_equal(
+            seven.objective.points_of(seven.batch, term), one.objective.points_of(one.batch, term)
+        )
     moved = tuple(
-        b._replace(x=tuple(jnp.where(b.share[..., None] > 0, x, 0.3 + 0.1 * x) for x in b.x)) for b in seven.batch
+        b._replace(x=tuple(jnp.where(b.share[..., None] > 0, x, 0.3 + 0.1 * x) for x in b.x))
+        for b in seven.batch
     )
     again = seven.program(seven.theta, moved, seven.controls)[0][1]
     np.testing.assert_array_equal(again, gradient7)
@@ -95,7 +98,9 @@ def test_one_program_serves_every_theta_batch_and_weight(case: Callable[[str], A
     losses = set()
     for epoch in range(4):
         batch = one.objective.draw(epoch, "main-batch", epoch, keep=one.batch)
-        controls = one.controls._replace(weights=one.controls.weights + epoch, sigma=one.controls.sigma + epoch)
+        controls = one.controls._replace(
+            weights=one.controls.weights + epoch, sigma=one.controls.sigma + epoch
+        )
         losses.add(float(program(one.theta + 0.1 * epoch, batch, controls)[0]))
     assert (count, len(losses)) == (1, 4)
 
@@ -112,7 +117,9 @@ def test_draws_are_reproducible_and_keep_measured_points(case: Callable[[str], A
 
 
 def test_names_and_kinds_of_parts(case: Callable[[str], Any]) -> None:
-    named = {name: [(p.name, p.kind) for p in case(name).objective.parts] for name in ("lorenz", "kdv", "rod")}
+    named = {
+        name: [(p.name, p.kind) for p in case(name).objective.parts] for name in ("lorenz", "kdv", "rod")
+    }
     assert named["lorenz"] == [
         ("system[0]", "pde"), ("system[1]", "pde"), ("system[2]", "pde"),
         ("initial x", "ic"), ("initial y", "ic"), ("initial z d1", "ic"), ("data x", "data"), ("data z", "data"),

@@ -18,7 +18,9 @@ from tgsr.problem import Dirichlet, Points, Problem, Unknown, UnknownField
 BOX = {name: (0.0, 1.0) for name in ("x", "y", "z", "t")}
 
 
-def planned(residuals: Any, coordinates: str = "xt", fields: str = "u", unknown_fields: Any = ()) -> tuple[int, int, TermPlan]:
+def planned(
+    residuals: Any, coordinates: str = "xt", fields: str = "u", unknown_fields: Any = ()
+) -> tuple[int, int, TermPlan]:
     """(channels and operators that travel, derivatives that would travel without collapsing, the plan)."""
     problem = Problem(
         coordinates={c: BOX[c] for c in coordinates}, fields=list(fields), unknown_fields=unknown_fields,

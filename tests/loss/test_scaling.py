@@ -14,7 +14,18 @@ from tgsr._random import stream
 from tgsr.loss import Controls, Objective, build_objective, weighted_rows
 from tgsr.network._propagate import MLP
 from tgsr.problem import (
-    Data, Dirichlet, Field, Initial, Laplace, Neumann, Periodic, Points, Problem, Robin, Unknown, UnknownField,
+    Data,
+    Dirichlet,
+    Field,
+    Initial,
+    Laplace,
+    Neumann,
+    Periodic,
+    Points,
+    Problem,
+    Robin,
+    Unknown,
+    UnknownField,
 )  # fmt: skip
 
 RNG = np.random.default_rng(5)
@@ -53,7 +64,9 @@ def seen(problem: Problem, sigma: float) -> dict[str, Any]:
     controls = Controls(jnp.ones(n), jnp.full(1, sigma), jnp.ones_like(theta), zero, zero)
 
     def everything(theta: jax.Array) -> Any:
-        return objective.closure(theta, batch, controls), weighted_rows(objective, theta, jax.tree.map(lambda a: a[0], batch), controls)
+        return objective.closure(theta, batch, controls), weighted_rows(
+            objective, theta, jax.tree.map(lambda a: a[0], batch), controls
+        )
 
     (_, gradient), rows = jax.jit(everything)(theta)
     inputs = [objective.surrogate.nets[0].inputs(x[0]) for term in batch for x in term.x]
@@ -101,6 +114,8 @@ def test_sizes_of_fields() -> None:
 
 
 def test_a_residual_without_a_finite_value_is_named() -> None:
-    problem = Problem(coordinates={"x": (0, 1)}, fields=["u"], residuals=[lambda u, x: u.x * jnp.sqrt(-1 - x)])
+    problem = Problem(
+        coordinates={"x": (0, 1)}, fields=["u"], residuals=[lambda u, x: u.x * jnp.sqrt(-1 - x)]
+    )
     with pytest.raises(InputError, match="NaN or infinite at every point"):
         build_objective(problem, MLP((3,)), Points(5), 0)

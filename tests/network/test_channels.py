@@ -25,6 +25,7 @@ PLAIN = {
     "sigmoid": lambda z: 1.0 / (1.0 + jnp.exp(-z)),
 }
 BAR = 1e-10
+HURRY = {"xla_backend_optimization_level": 0}  # compiling takes longer than running
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +54,6 @@ def evaluate(layers: list[Layer], x: jax.Array, phi: Callable[[jax.Array], jax.A
 def tensors(function: Callable[[jax.Array], jax.Array], x: jax.Array, order: int) -> list[jax.Array]:
     """All derivatives of a function of one point, by jvp of jvp of ..., at all points: (points, outputs, d, d, ...)."""
 
-
     def up(lower: Callable[[jax.Array], tuple]) -> Callable[[jax.Array], tuple]:
         def with_itself(x: jax.Array) -> tuple:
             found = lower(x)
@@ -64,7 +64,7 @@ def tensors(function: Callable[[jax.Array], jax.Array], x: jax.Array, order: int
     nested: Callable[[jax.Array], tuple] = lambda x: (function(x), ())  # noqa: E731
     for _ in range(order):
         nested = up(nested)
-    found, rest = [], jax.jit(jax.vmap(nested))(x)
+    found, rest = [], jax.jit(jax.vmap(nested), compiler_options=HURRY)(x)
     while rest:
         found.insert(0, rest[0])
         rest = rest[1]
@@ -76,10 +76,10 @@ def every(d: int, order: int) -> list[Index]:
 
 
 CASES = [
-    *((name, 2, 2, 4) for name in ACTIVATIONS),
-    ("tanh", 1, 3, 4),
-    ("sin", 3, 1, 4),
-    ("tanh", 4, 2, 4),
+    *((name, 2, 2, every(2, 4)) for name in ACTIVATIONS),
+    ("tanh", 1, 3, every(1, 4)),
+    ("sin", 3, 1, [*every(3, 2), (0, 0, 1, 2), (1, 1, 1, 1)]),
+    ("tanh", 4, 2, [*every(4, 2), (0, 1, 2, 3), (0, 0, 3, 3)]),
 ]
 
 
@@ -87,13 +87,17 @@ def test_the_catalogue_is_covered() -> None:
     assert set(PLAIN) == set(ACTIVATIONS)
 
 
-@pytest.mark.parametrize(("name", "d", "outputs", "order"), CASES)
-def test_every_derivative_agrees_with_nested_autodiff(name: str, d: int, outputs: int, order: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "d", "outputs", "wanted"), CASES, ids=[f"{n}-{d}-{m}" for n, d, m, _ in CASES]
+)
+def test_every_derivative_agrees_with_nested_autodiff(
+    name: str, d: int, outputs: int, wanted: list[Index]
+) -> None:
     layers, x = network(d, outputs), jnp.asarray(np.random.default_rng(1).uniform(-1.0, 1.0, (4, d)))
-    channels = closed(every(d, order))
-    assert set(channels) == set(every(d, order))
-    tape = jax.jit(lambda x: propagate(layers, x, channels, name).outputs)(x)
-    expected = tensors(lambda x: evaluate(layers, x, PLAIN[name]), x, order)
+    channels = closed(wanted)
+    assert set(channels) >= set(wanted)
+    tape = jax.jit(lambda x: propagate(layers, x, channels, name).outputs, compiler_options=HURRY)(x)
+    expected = tensors(lambda x: evaluate(layers, x, PLAIN[name]), x, order_of(wanted))
     for index, found in tape.items():
         assert relative(found, expected[len(index)][(..., *index)]) < BAR, index
 

@@ -42,11 +42,15 @@ def test_transforms(kind: str, scaled: bool) -> None:
     start = transform.start()
     size = max(map(abs, unknown.bounds)) if kind == "wide" and unknown.bounds else abs(unknown.guess)
     assert abs(float(transform.value(start)) - unknown.guess) <= 1e-14 * size
-    assert float(transform.value(jnp.float64(start), jnp)) == pytest.approx(float(transform.value(start)), rel=1e-14)
+    assert float(transform.value(jnp.float64(start), jnp)) == pytest.approx(
+        float(transform.value(start)), rel=1e-14
+    )
     for raw in (start, start + 0.7, start - 1.3):
         value, slope = float(transform.value(raw)), transform.slope(raw)
         step = 1e-5 * max(1.0, abs(raw))
-        assert slope == pytest.approx(float(transform.value(raw + step) - transform.value(raw - step)) / (2 * step), rel=1e-6)
+        assert slope == pytest.approx(
+            float(transform.value(raw + step) - transform.value(raw - step)) / (2 * step), rel=1e-6
+        )
         assert slope == pytest.approx(float(jax.grad(lambda r: transform.value(r, jnp))(raw)), rel=1e-12)
         assert slope > 0
         if unknown.bounds is None or unknown.bounds[0] < value < unknown.bounds[1]:
@@ -66,7 +70,9 @@ def test_no_raw_number_leaves_the_range(kind: str) -> None:
         assert math.isfinite(transform.slope(raw))
 
 
-@pytest.mark.parametrize(("kind", "value"), [("bounds", 50.0), ("bounds", -1.0), ("positive", 0.0), ("log", -1.0)])
+@pytest.mark.parametrize(
+    ("kind", "value"), [("bounds", 50.0), ("bounds", -1.0), ("positive", 0.0), ("log", -1.0)]
+)
 def test_a_value_outside_the_range_has_no_raw_number(kind: str, value: float) -> None:
     with pytest.raises(InputError, match="outside the range"):
         Transform(UNKNOWNS[kind]).raw(value)
@@ -137,4 +143,6 @@ def test_points_are_shared_among_faces_and_parts_are_named_by_them() -> None:
 
 
 def test_a_condition_that_is_not_met_says_by_how_much() -> None:
-    np.testing.assert_allclose(rows(Dirichlet("u", at={"x": [1.0], "y": [0.0], "t": [1.0]}, value=1.0))["dirichlet u"], 8.0)
+    np.testing.assert_allclose(
+        rows(Dirichlet("u", at={"x": [1.0], "y": [0.0], "t": [1.0]}, value=1.0))["dirichlet u"], 8.0
+    )

@@ -103,10 +103,10 @@ def test_an_attribute_that_is_missing_is_missing() -> None:
     [
         lambda u: u + 1, lambda u: 1 - u, lambda u: 2.0 * u, lambda u: u / 3, lambda u: 3 / u, lambda u: u**2,
         lambda u: 2.0**u, lambda u: u % 2, lambda u: u // 2, lambda u: 7 // u, lambda u: -u, lambda u: +u,
-        lambda u: abs(-u), lambda u: u < 2, lambda u: u >= 2, lambda u: u == 2, lambda u: u != 2, lambda u: 2 > u,
+        lambda u: abs(-u), lambda u: u < 2, lambda u: u >= 2, lambda u: u == 2, lambda u: u != 2, lambda u: V - u,
         lambda u: u * jnp.asarray(V), lambda u: jnp.asarray(V) * u, lambda u: jnp.asarray(V) - u, lambda u: V * u, lambda u: u - V,
         lambda u: V / u, lambda u: np.float64(2.0) * u, lambda u: np.float64(2.0) ** u,
-        lambda u: V < u, lambda u: jnp.float64(2.0) - u, lambda u: u * u, lambda u: u - 2 * u,
+        lambda u: u > V, lambda u: jnp.float64(2.0) - u, lambda u: u * u, lambda u: u - 2 * u,
         lambda u: jnp.sin(u), lambda u: jnp.exp(-u), lambda u: jnp.where(u > 1, u, 0.0), lambda u: jnp.maximum(u, 2.0),
         lambda u: jnp.power(u, 3), lambda u: jnp.stack([u, u])[0], lambda u: jnp.clip(u, 1.5, 2.5),
         lambda u: jnp.ones_like(u), lambda u: jnp.asarray(u), lambda u: jnp.select([u > 1], [u], 0.0),

@@ -45,9 +45,11 @@ class _Source(SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType:
         try:
             return self.source_to_code(self.get_data(self.path), self.path)
-        except ValueError as error:  # a NUL, or text that is not UTF-8
+        except (ValueError, SyntaxError) as error:
+            if isinstance(error, SyntaxError) and error.filename is not None:
+                raise  # with its line
             raise InputError(
-                f"is not Python ({error})", file=self.path, remedy="Save it as plain text"
+                f"is not Python ({error})", file=shown_path(Path(self.path)), remedy="Save it as plain text"
             ) from error
 
 

@@ -51,7 +51,7 @@ def command(run: str, as_json: bool, plot: str | None) -> int:
 
 def _result(run: RunDirectory, about: dict[str, Any]) -> Any:
     """The result of a run that has one."""
-    if about["state"] not in ("finished", "failed") or not about.get("unknowns"):
+    if about["state"] not in ("finished", "failed") or about.get("closures") is None:
         return None
     from tgsr._runs import load
 

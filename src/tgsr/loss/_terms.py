@@ -23,7 +23,6 @@ from tgsr.problem._conditions import (
     Neumann,
     Periodic,
     Points,
-    Robin,
 )
 from tgsr.problem._data import Data
 from tgsr.problem._domain import Face
@@ -187,7 +186,7 @@ class _Builder:
         if isinstance(condition, Initial):
             axis = self.axes.index(condition.time)
             return lambda place: u(place, (axis,) * condition.order) - value(place)
-        assert face is not None  # noqa: S101  the problem has checked it
+        assert face is not None  # the problem has checked it
         axis, side = face.axis, face.side
         if isinstance(condition, Neumann):
             return lambda place: side * u(place, (axis,)) - value(place)

@@ -111,13 +111,14 @@ def lbfgs(
 ) -> Program:
     """The program of an L-BFGS phase with a strong Wolfe line search: `steps` steps per outer epoch.
 
-    The line search first tries `trial_step`, and `first_step * min(1, 1 / |g|_1)` while the memory is empty.
-    The memory persists over outer epochs. Each epoch starts with a fresh evaluation and a pair is formed as
-    soon as its step is taken, so that both of its gradients belong to one batch, whatever batch the next epoch
-    brings (PyTorch pairs gradients of two batches there). When no decrease is found, the memory is forgotten
-    and the next step follows the gradient; STUCK when that fails too. CONVERGED when the gradient vanishes,
-    the predicted decrease drowns in rounding errors, or an epoch lowers the loss by less than `tolerance` of
-    it. Rows of the trace stand for the point after the step. `settings` is not used.
+    The line search first tries `trial_step`, and `first_step * min(1, 1 / |g|_1)` while the memory is
+    empty. The memory persists over outer epochs. Each epoch starts with a fresh evaluation and a pair is
+    formed as soon as its step is taken, so that both of its gradients belong to one batch, whatever batch
+    the next epoch brings (PyTorch pairs gradients of two batches there). When no decrease is found, the
+    memory is forgotten and the next step follows the gradient; STUCK when that fails too. CONVERGED when
+    the gradient vanishes, the predicted decrease drowns in rounding errors, or an epoch lowers the loss by
+    less than `tolerance` of it. Rows of the trace stand for the point after the step. `settings` is not
+    used.
     """
 
     @jax.jit

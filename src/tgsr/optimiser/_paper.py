@@ -48,11 +48,11 @@ def paper_rates(epochs: int, first: float = 0.1, last: float = 0.001) -> np.ndar
 def paper_lbfgs(objective: Objective, batch: Batch, steps: int = 20, history: int = 100) -> Program:
     """The program of the paper's L-BFGS: `steps` steps per outer epoch, one evaluation each.
 
-    `settings` holds the learning rate of the epoch, shape (1,). The very first step has the length
-    `rate * min(1, 1 / |g|_1)`, every other `rate`. An epoch ends early, and the next one goes on, when the loss
+    `settings` holds the learning rate of the epoch, shape (1,). The very first step has the length `rate *
+    min(1, 1 / |g|_1)`, every other `rate`. An epoch ends early, and the next one goes on, when the loss
     changes by less than 1e-9, or no weight by more, or the slope exceeds -1e-9; a gradient up to 1e-7 is
-    CONVERGED. Rows of the trace stand for the point before the step: the loss after the last one is the next
-    epoch's first.
+    CONVERGED. Rows of the trace stand for the point before the step: the loss after the last one is the
+    next epoch's first.
     """
 
     @jax.jit

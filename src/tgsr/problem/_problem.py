@@ -131,7 +131,8 @@ class Problem:
         if isinstance(condition, Condition):
             used.update(arguments_of(condition.residual, self.argument_names, "a condition"))
         what = type(condition).__name__
-        for name in getattr(condition, "fields", (condition.field,) if hasattr(condition, "field") else ()):
+        one = (getattr(condition, "field"),) if hasattr(condition, "field") else ()  # noqa: B009
+        for name in getattr(condition, "fields", one):
             if not isinstance(name, str) or name not in self.all_fields:
                 raise InputError(
                     f"{what} speaks of field {plain(name, 40)!r}, which the problem does not have",

@@ -95,13 +95,11 @@ def _unknown(result: Result, name: str, ax: Axes) -> None:
         ax.plot(x[-1:], [estimate.value], "o", color=PALETTE[0], ms=4)
     else:
         ax.axhline(estimate.value, color=PALETTE[0], label="estimate")
-    if not estimate.identifiable:
-        ax.text(0.98, 0.03, "not identifiable from this data", transform=ax.transAxes, ha="right", color=PALETTE[1])
     _wide_range(ax, [result.history[name]] if name in result.history.unknowns else [], estimate.guess)
     _phases(result, ax)
     ax.set_xlabel(CLOSURES)
     ax.set_ylabel(label(name, estimate.unit))
-    _legend(ax)
+    _legend(ax, "" if estimate.identifiable else "not identifiable from this data")
 
 
 def _shared_unknown(having: Sequence[tuple[Result, str]], name: str, ax: Axes) -> None:
@@ -153,6 +151,6 @@ def _positive(values: np.ndarray) -> np.ndarray:
     return np.where(values > 0, values, np.nan)
 
 
-def _legend(ax: Axes) -> None:
+def _legend(ax: Axes, title: str = "") -> None:
     if ax.get_legend_handles_labels()[0]:
-        ax.legend(loc="best")
+        ax.legend(loc="best", title=title or None, title_fontproperties={"size": 8.5, "weight": "bold"})
