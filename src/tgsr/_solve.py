@@ -131,7 +131,7 @@ def _run(  # type: ignore[no-untyped-def]
 def _same_machine(run: RunDirectory, here: dict[str, Any]) -> None:
     """Refuse to go on with a half-done run where its bits could not be the same; record the environment of a new one."""
     before = run.environment()
-    if before is not None and run.status().state in ("interrupted", "running") and run.load_checkpoint() is not None:
+    if before is not None and run.load_checkpoint() is not None:
         changed = differences(before, here)
         if changed:
             raise InputError(
@@ -160,17 +160,23 @@ def _compute(problem, mlp, plan, source, method, budget, seed, inputs, run, here
     setting = Setting(objective, fresh, source, seed, whole.training, whole.main_epochs, keeper, progress)
     prepared = recalled(run, keeper) or remembered(run, keeper, method.prepare(setting))
     left = None if whole.closures is None else whole.closures - prepared.spent
+    left = 0 if prepared.failed else left  # nothing to train from
     trained = train(objective, prepared.start, whole.training, seed, keeper=keeper, progress=progress, budget=left)
-    known = uncertainty(objective, trained.theta, trained.batch, trained.controls, trained.sigma)
+    outcome = prepared.failed or trained.outcome
+    known = None
+    if outcome.ok:
+        known = uncertainty(objective, trained.theta, trained.batch, trained.controls, trained.sigma)
     seconds = time.perf_counter() - began
     networks = [saved_network(problem, net, layers) for net, layers in zip(
         objective.surrogate.nets, objective.surrogate.layers(trained.theta), strict=True)]  # fmt: skip
     estimates, correlation, warnings = estimates_of(objective, trained, known)
+    if outcome.ok and estimates and known is None:
+        warnings.append("The network is too large for dense standard errors; none are given.")
     return Result(
         name=problem.name,
         unknowns=estimates,
-        outcome=prepared.failed or trained.outcome,
-        sentence=(prepared.failed or trained.outcome).sentence,
+        outcome=outcome,
+        sentence=outcome.sentence,
         history=trained.history,
         network=networks[0],
         unknown_fields={
@@ -256,8 +262,6 @@ def estimates_of(
                 f"The misfit is {known.misfit_ratio:.1f} times the stated noise; standard errors are scaled up by it. "
                 "Either the noise is larger than stated, or the equations do not describe these data."
             )
-    elif len(raw):
-        warnings.append("The network is too large for dense standard errors; none are given.")
     for i, transform in enumerate(transforms):
         value, slope = float(transform.value(raw[i])), transform.slope(raw[i])
         ends = sorted(float(transform.value(raw[i] + sign * NORMAL_95 * spread[i])) for sign in (-1, 1))
@@ -299,7 +303,7 @@ def likelihood_of(objective: Objective, trained: Trained, plan: Training) -> tup
         if part.noise is None:
             continue
         fitted = part.noise
-        if part.noise.estimated and np.any(residual):
+        if part.noise.estimated and np.any(residual) and np.all(np.isfinite(residual)):
             fitted = part.noise.fitted(residual)
         how = "estimated" if part.noise.estimated else "as given"
         lines.append(f"{part.name}: {fitted.sentence()} ({how}, {len(residual)} readings)")

@@ -151,40 +151,30 @@ def anisotropic() -> Problem:
     )
 
 
-PROBLEMS: dict[str, Callable[[], Problem]] = {
-    f.__name__: f for f in (burgers, kdv, lorenz, rod, flow, anisotropic)
-}
+PROBLEMS: dict[str, Callable[[], Problem]] = {f.__name__: f for f in (burgers, kdv, lorenz, rod, flow, anisotropic)}
 
 
 @dataclass(frozen=True)
 class Case:
-    """An objective with points, weights and a theta away from the start, and a program that says all of it."""
+    """An objective with points, weights and a theta away from the start, and its compiled closure."""
 
     objective: Objective
     batch: Batch
     controls: Controls
     theta: jax.Array
-    program: Callable[[jax.Array, Batch, Controls], Any]  # (closure, value, rows of the first block)
+    program: Callable[[jax.Array, Batch, Controls], Any]
 
     def first_block(self) -> Batch:
         return jax.tree.map(lambda a: a[0], self.batch)
 
     def with_blocks(self, blocks: int) -> Case:
         other = replace(self.objective, blocks=blocks)
-        return Case(other, other.draw(0), self.controls, self.theta, compiled(other))
+        return Case(other, other.draw(0), self.controls, self.theta, fast(other.closure))
 
 
 def fast(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compiled in a hurry: here compiling takes longer than running."""
     return jax.jit(function, compiler_options={"xla_backend_optimization_level": 0})
-
-
-def compiled(objective: Objective) -> Callable[[jax.Array, Batch, Controls], Any]:
-    def everything(theta: jax.Array, batch: Batch, controls: Controls) -> Any:
-        rows = objective.rows(theta, jax.tree.map(lambda a: a[0], batch), controls)
-        return objective.closure(theta, batch, controls), objective.value(theta, batch, controls), rows
-
-    return fast(everything)
 
 
 def controls_of(objective: Objective, rng: np.random.Generator) -> Controls:
@@ -207,7 +197,7 @@ def built(name: str) -> Case:
         rng = np.random.default_rng(7)
         theta = objective.surrogate.initial(stream(0, "init"))
         theta = theta + 0.2 * jnp.asarray(rng.normal(size=theta.shape))
-        return Case(objective, objective.draw(0), controls_of(objective, rng), theta, compiled(objective))
+        return Case(objective, objective.draw(0), controls_of(objective, rng), theta, fast(objective.closure))
 
 
 @pytest.fixture(autouse=True)

@@ -87,12 +87,8 @@ def test_the_catalogue_is_covered() -> None:
     assert set(PLAIN) == set(ACTIVATIONS)
 
 
-@pytest.mark.parametrize(
-    ("name", "d", "outputs", "wanted"), CASES, ids=[f"{n}-{d}-{m}" for n, d, m, _ in CASES]
-)
-def test_every_derivative_agrees_with_nested_autodiff(
-    name: str, d: int, outputs: int, wanted: list[Index]
-) -> None:
+@pytest.mark.parametrize(("name", "d", "outputs", "wanted"), CASES, ids=[f"{n}-{d}-{m}" for n, d, m, _ in CASES])
+def test_every_derivative_agrees_with_nested_autodiff(name: str, d: int, outputs: int, wanted: list[Index]) -> None:
     layers, x = network(d, outputs), jnp.asarray(np.random.default_rng(1).uniform(-1.0, 1.0, (4, d)))
     channels = closed(wanted)
     assert set(channels) >= set(wanted)

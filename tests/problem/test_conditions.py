@@ -42,9 +42,7 @@ def test_transforms(kind: str, scaled: bool) -> None:
     start = transform.start()
     size = max(map(abs, unknown.bounds)) if kind == "wide" and unknown.bounds else abs(unknown.guess)
     assert abs(float(transform.value(start)) - unknown.guess) <= 1e-14 * size
-    assert float(transform.value(jnp.float64(start), jnp)) == pytest.approx(
-        float(transform.value(start)), rel=1e-14
-    )
+    assert float(transform.value(jnp.float64(start), jnp)) == pytest.approx(float(transform.value(start)), rel=1e-14)
     for raw in (start, start + 0.7, start - 1.3):
         value, slope = float(transform.value(raw)), transform.slope(raw)
         step = 1e-5 * max(1.0, abs(raw))
@@ -70,9 +68,7 @@ def test_no_raw_number_leaves_the_range(kind: str) -> None:
         assert math.isfinite(transform.slope(raw))
 
 
-@pytest.mark.parametrize(
-    ("kind", "value"), [("bounds", 50.0), ("bounds", -1.0), ("positive", 0.0), ("log", -1.0)]
-)
+@pytest.mark.parametrize(("kind", "value"), [("bounds", 50.0), ("bounds", -1.0), ("positive", 0.0), ("log", -1.0)])
 def test_a_value_outside_the_range_has_no_raw_number(kind: str, value: float) -> None:
     with pytest.raises(InputError, match="outside the range"):
         Transform(UNKNOWNS[kind]).raw(value)

@@ -52,10 +52,7 @@ def test_even_samplings_fill_every_tenth(how: str) -> None:
 
 
 def test_faces() -> None:
-    found = [
-        BOX.face(text)
-        for text in ("x=-2", " x = 3.0 ", "x=0", "t=100000", "w=low", "w=1e-6", "x=2.9999999999")
-    ]
+    found = [BOX.face(text) for text in ("x=-2", " x = 3.0 ", "x=0", "t=100000", "w=low", "w=1e-6", "x=2.9999999999")]
     assert [(f.axis, f.side) for f in found] == [(0, -1), (0, 1), (0, 0), (1, 1), (2, -1), (2, -1), (0, 1)]
     assert found[-1].value == 3.0
     assert [f.name for f in BOX.faces(["x=0", "t=low"])] == ["x=0", "t=0"]

@@ -44,6 +44,19 @@ def row_count(objective: Objective, batch: Batch) -> int:
     return sum(b.share.size * len(p.term.parts) for b, p in zip(batch, objective.plans, strict=True))
 
 
+def lower_gram(columns: jax.Array, strips: int = 4) -> jax.Array:
+    """The lower triangle of columns^T columns, in strips: XLA has no symmetric product, and half of it is enough."""
+    size = columns.shape[1]
+    if size < 128:
+        return columns.T @ columns
+    edges = [round(size * i / strips) for i in range(strips + 1)]
+    rows = [
+        jnp.pad(columns[:, start:end].T @ columns[:, :end], ((0, 0), (0, size - end)))
+        for start, end in zip(edges[:-1], edges[1:], strict=True)
+    ]
+    return jnp.concatenate(rows)
+
+
 def linearise(
     objective: Objective, theta: jax.Array, batch: Batch, controls: Controls, residual_space: bool
 ) -> Linearised:
@@ -58,7 +71,7 @@ def linearise(
 
     def add(total: tuple[jax.Array, jax.Array], block: Batch) -> tuple[tuple[jax.Array, jax.Array], None]:
         rows, jacobian = weighted_jacobian(objective, theta, block, controls)
-        return (total[0] + jacobian.T @ rows, total[1] + jacobian.T @ jacobian), None
+        return (total[0] + jacobian.T @ rows, total[1] + lower_gram(jacobian)), None
 
     (gradient, gram), _ = jax.lax.scan(add, (jnp.zeros(size), jnp.zeros((size, size))), batch)
     return Linearised(gradient, gram, None, None)
@@ -72,11 +85,11 @@ def solve_step(
     drawn = pull * (theta - controls.anchor)
     diagonal = damping + pull
     if linear.jacobian is None:
-        factor = jnp.linalg.cholesky(linear.gram + jnp.diag(diagonal))
+        factor = jnp.linalg.cholesky(linear.gram + jnp.diag(diagonal), symmetrize_input=False)
         return -cho_solve((factor, True), linear.gradient + drawn)
     scaled = linear.jacobian / diagonal
-    gram = scaled @ linear.jacobian.T
-    factor = jnp.linalg.cholesky(gram + jnp.eye(len(gram)))
+    gram = lower_gram((linear.jacobian / jnp.sqrt(diagonal)).T)
+    factor = jnp.linalg.cholesky(gram + jnp.eye(len(gram)), symmetrize_input=False)
     y = cho_solve((factor, True), linear.rows - scaled @ drawn)
     return -(linear.jacobian.T @ y + drawn) / diagonal
 

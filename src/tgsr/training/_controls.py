@@ -20,6 +20,7 @@ from tgsr.problem._names import nearest
 PHYSICS_TO_NOISE = 10.0
 FLOOR = 5e-4  # of a field's scale: noise below it is beyond what a network is asked to resolve
 FIRST_NOISE = 0.05  # of a field's scale, until residuals tell
+KINDS = ("pde", "bc", "ic", "data")  # a weight for a kind that a problem lacks is no mistake
 NO_DATA_NOISE = 0.01  # how tightly equations are held where nothing is measured
 
 
@@ -30,7 +31,7 @@ class Weighing:
         self.objective, self.weights = objective, weights
         self.parts = objective.parts
         if weights is not None:
-            known = list(dict.fromkeys([p.kind for p in self.parts] + [p.name for p in self.parts]))
+            known = [*KINDS, *(p.name for p in self.parts)]
             for name in weights:
                 if name not in known:
                     raise InputError(f"no part of the loss is called {name!r}", field=name, remedy=nearest(name, known))

@@ -213,6 +213,8 @@ class Training:
         if self.budget is not None:
             _whole(self, "budget")
         if self.weights is not None:
+            if isinstance(self.weights, tuple):  # already settled, as dataclasses.replace passes it
+                object.__setattr__(self, "weights", dict(self.weights))
             if not isinstance(self.weights, Mapping):
                 raise InputError("weights is no mapping", field="weights", remedy='Write {"pde": 10.0, "data": 50.0}')
             for name, value in self.weights.items():

@@ -12,6 +12,7 @@ A is flat is *not identifiable*, however small its sandwich looks.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 
 import jax
@@ -46,7 +47,7 @@ def uncertainty(objective: Objective, theta: jax.Array, batch: Batch, controls: 
     if not unknowns or min(size, rows) > DENSE_LIMIT or rows * size > 4e8:
         return None
     jacobian, kind, z = _standardised_rows(objective, theta, batch, controls)
-    data_weight, noise_scale = np.ones(len(z)), np.ones(len(z))
+    data_weight, noise_scale, stretch = np.ones(len(z)), np.ones(len(z)), np.ones(len(z))
     readings, ratio = 0, 1.0
     for number, part in enumerate(objective.parts):
         if part.kind != "data" or part.noise is None:
@@ -54,17 +55,21 @@ def uncertainty(objective: Objective, theta: jax.Array, batch: Batch, controls: 
         mine = kind == number
         count = int(mine.sum())
         readings += count
-        # z is standardised by the sigma of training, which may be floored; the likelihood's own sigma is the stated one.
-        own = float(sigma[part.sigma_number])
-        stated = own if part.noise.scale is None else float(part.noise.scale)
+        # z is standardised by the sigma of training, which may be floored, or a field's own scale where the user gave
+        # weights; the likelihood's own sigma is the stated one, or what the residuals say.
+        own, noise = float(sigma[part.sigma_number]), part.noise
+        if noise.estimated and np.any(z[mine]):
+            noise = noise.fitted(z[mine] * own)
+        stated = own if noise.scale is None else float(noise.scale)
+        stretch[mine] = stated / own
         standard = z[mine] * own / stated
-        spread = float(np.sqrt(np.mean(part.noise.psi(standard) * standard)))
-        ratio = max(ratio, spread) if part.noise.scale is not None else ratio
-        inflate = max(spread, 1.0) if part.noise.scale is not None else 1.0
-        curvature = float(np.mean(part.noise.dpsi(standard)))
-        scatter = float(np.mean(part.noise.psi(standard) ** 2)) if part.noise.name != "gaussian" else 1.0
-        data_weight[mine] = max(curvature, 0.05)
-        noise_scale[mine] = np.sqrt(scatter) * (inflate * stated / own if part.noise.name == "gaussian" else stated / own)
+        spread = float(np.sqrt(np.mean(noise.psi(standard) * standard)))
+        inflate = 1.0
+        if not part.noise.estimated:
+            ratio, inflate = max(ratio, spread), max(spread, 1.0)
+        data_weight[mine] = max(float(np.mean(noise.dpsi(z[mine]))), 0.05)  # of the loss, hence at its own sigma
+        gaussian = noise.name == "gaussian"
+        noise_scale[mine] = inflate * stated / own if gaussian else float(np.sqrt(np.mean(noise.psi(z[mine]) ** 2)))
     weights = np.asarray(controls.weights)[kind] * _shares(objective, batch)
     scaled = jacobian * np.sqrt(weights * data_weight)[:, None]
     curvature_matrix = scaled.T @ scaled if size <= rows else None
@@ -72,25 +77,19 @@ def uncertainty(objective: Objective, theta: jax.Array, batch: Batch, controls: 
     is_data = np.array([objective.parts[k].kind == "data" for k in kind])
     pushed = (jacobian[is_data] * weights[is_data, None]) @ columns * noise_scale[is_data, None]
     covariance = pushed.T @ pushed
-    flat_variance = columns[-unknowns:] * _likelihood_weight(weights, is_data)
+    flat_variance = columns[-unknowns:] * _likelihood_weight(weights * stretch**2, is_data)
     determined = _undetermined(objective, theta, (flat_variance + flat_variance.T) / 2)
     return Uncertainty(covariance, *determined, misfit_ratio=ratio, readings=readings)
 
 
 def _standardised_rows(objective: Objective, theta: jax.Array, batch: Batch, controls: Controls):  # type: ignore[no-untyped-def]
     """(Jacobian, number of the part, row) of every real row: unweighted, data as z = residual / sigma."""
-    bare = replace(objective, whitening=False)
     ones = controls._replace(weights=jnp.ones_like(controls.weights))
-
-    @jax.jit
-    def block(theta: jax.Array, one: Batch) -> tuple[jax.Array, jax.Array]:
-        unit = tuple(b._replace(share=jnp.where(b.share > 0, 1.0, 0.0)) for b in one)
-        return weighted_jacobian(bare, theta, unit, ones)
-
+    block = _block_rows(objective)
     jacobians, rows, kinds = [], [], []
     for i in range(objective.blocks):
         one = jax.tree.map(lambda a, i=i: a[i], batch)
-        row, jacobian = block(theta, one)
+        row, jacobian = block(theta, one, ones)
         real, kind = [], []
         for number, (term, share) in enumerate(
             (plan, np.asarray(b.share)) for plan, b in zip(objective.plans, one, strict=True) for _ in plan.term.parts
@@ -102,6 +101,19 @@ def _standardised_rows(objective: Objective, theta: jax.Array, batch: Batch, con
         rows.append(np.asarray(row)[keep])
         kinds.append(np.concatenate(kind)[keep])
     return np.concatenate(jacobians), np.concatenate(kinds), np.concatenate(rows)
+
+
+@functools.lru_cache(maxsize=16)
+def _block_rows(objective: Objective):  # type: ignore[no-untyped-def]
+    """(row, Jacobian) of a block, compiled once per objective."""
+    bare = replace(objective, whitening=False)
+
+    @jax.jit
+    def block(theta: jax.Array, one: Batch, controls: Controls) -> tuple[jax.Array, jax.Array]:
+        unit = tuple(b._replace(share=jnp.where(b.share > 0, 1.0, 0.0)) for b in one)
+        return weighted_jacobian(bare, theta, unit, controls)
+
+    return block
 
 
 def _shares(objective: Objective, batch: Batch) -> np.ndarray:

@@ -30,6 +30,7 @@ def adapt(setting: Setting, theta: jax.Array, options: TgsrOptions) -> Trained:
     epochs = adaptation_epochs(setting.main_epochs, options)
     phase = LBFGS(epochs, INNER, options.adapt_history, TRIAL_STEP, Stopping(0.0, epochs))
     training = replace(setting.training, phases=(phase,), refinement=None, budget=None)
+    whole, share = setting.training.budget, options.adapt_fraction / (1.0 + options.adapt_fraction)
     batch: Batch | None = None
     redraw = "adaptation"
     if options.adapt_batch == "fixed":
@@ -42,6 +43,7 @@ def adapt(setting: Setting, theta: jax.Array, options: TgsrOptions) -> Trained:
         stage="adaptation",
         keeper=setting.keeper,
         progress=setting.progress,
+        budget=None if whole is None else math.ceil(share * whole),  # a budget of the user's is shared alike
         batch=batch,
         redraw=redraw,
     )
