@@ -44,12 +44,13 @@ QUICK = Effort(widths=(10, 10), interior=300, boundary=100, readings=200, epochs
 
 
 class Display:
-    """What happens, on the standard error stream: one line that changes on a terminal, a line now and then elsewhere."""
+    """What happens, on standard error: one line that changes on a terminal, a line now and then elsewhere."""
 
     def __init__(self, runs: int, every: float = 10.0) -> None:
         self.runs, self.every, self.alive = runs, every, sys.stderr.isatty()
         self.done, self.title = -1, ""
-        self.spoken, self.epochs, self.seconds = time.monotonic(), 0, 0.0
+        self.spoken, self.before = time.monotonic(), 0.0
+        self.epochs, self.seconds = 0, 0.0  # outer epochs so far, without the first of each run, which compiles
 
     def begin(self, title: str) -> None:
         """The next run starts."""
@@ -57,15 +58,20 @@ class Display:
         self._say(f"[{self.done + 1}/{self.runs}] {title}: compiling", last=not self.alive)
 
     def __call__(self, now: tgsr.Progress) -> None:
-        self.epochs, self.seconds = self.epochs + 1, self.seconds + now.seconds / max(now.epoch, 1)
-        left = (now.epochs - now.epoch + now.epochs * (self.runs - self.done - 1)) * self.seconds / self.epochs
+        if now.epoch > 1:
+            self.epochs, self.seconds = self.epochs + 1, self.seconds + now.seconds - self.before
+        self.before = now.seconds
+        to_come = now.epochs - now.epoch + now.epochs * (self.runs - self.done - 1)
+        left = (
+            f"at most {to_come * self.seconds / self.epochs:.0f} s left" if self.epochs else "measuring the time left"
+        )
         if not self.alive and time.monotonic() - self.spoken < self.every:
             return
         self.spoken = time.monotonic()
         values = ", ".join(f"{name} = {value:.5g}" for name, value in now.unknowns.items())
         self._say(
             f"[{self.done + 1}/{self.runs}] {self.title}: loss {now.loss:.2e}, {values}, {now.closures} closures, "
-            f"at most {left:.0f} s left",
+            f"{left}",
             last=not self.alive,
         )
 
@@ -79,7 +85,9 @@ class Display:
 
 
 @click.command()
-@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder for everything written.")
+@click.option(
+    "--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder for everything written."
+)
 @click.option("--quick", is_flag=True, help="A few seconds instead of a minute or two; the numbers are then rough.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of points, noise and weights.")
 def main(out: Path, quick: bool, seed: int) -> None:
@@ -107,7 +115,9 @@ def run(out: Path, effort: Effort, seed: int) -> list[tgsr.Result]:
     for method in METHODS:
         display.begin(f"Pe = {TARGET:g}, {method}")
         if method == "scratch":
-            result = tgsr.solve(problem, network=network, training=effort.training, seed=seed, out=runs, progress=display)
+            result = tgsr.solve(
+                problem, network=network, training=effort.training, seed=seed, out=runs, progress=display
+            )
         else:
             result = tgsr.transfer(
                 problem, source, method=method, training=effort.training, seed=seed, out=runs, progress=display
@@ -140,8 +150,8 @@ def table(results: list[tgsr.Result], errors: list[tgsr.Errors], truth: tgsr.Tru
             f"\neps at Pe = {TARGET:g}: truth {eps:g}, first guess {results[0].unknowns['eps'].guess:g}, "
             f"{effort.readings} readings with 0.5 % noise\n",
             *lines,
-            "\nThe prescribed values on the sides contain the layer's profile, so eps would be found with fewer readings too;",
-            "the standard errors speak of the noise of the readings alone.",
+            "\nThe prescribed values on the sides contain the layer's profile, so eps would be found with fewer readings",
+            "too; the standard errors speak of the noise of the readings alone.",
         ]
     )
 

@@ -68,7 +68,11 @@ def result(coordinates: tuple[str, ...] = ("x", "t"), *, readings: int = 60, **c
             "fields": [{"name": "u", "unit": "K"}],
             "data": [{"name": "rod", "rows": readings, "sha256": "0"}] if readings else [],
         },
-        "training": {"type": "Training", "phases": [], "points": {"type": "Points", "interior": 10, "sampling": "sobol"}},
+        "training": {
+            "type": "Training",
+            "phases": [],
+            "points": {"type": "Points", "interior": 10, "sampling": "sobol"},
+        },
         "method": {"name": "scratch"},
         "source": None,
     }

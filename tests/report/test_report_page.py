@@ -10,13 +10,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+import report_cases as cases
+
 from tgsr import Errors, InputError
 from tgsr._outcomes import Outcome
 from tgsr._result import Estimate
 from tgsr.report import _page, write_run_report
 from tgsr.report._page import LIMIT, run_page
-
-import report_cases as cases
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 LOADING = {"src", "href", "srcset", "action", "data", "poster", "background", "xlink:href"}
@@ -74,7 +74,8 @@ def test_the_first_screen_answers_the_questions(full_page: str) -> None:
     first = Page(full_page).text.split("Comparison Estimates")[0]
     for answer in (
         "kappa 1.003 ± 0.020 m2/s", "95 % interval 0.96 to 1.04", "Not identifiable from this data", "converged",
-        "150 closures, 2.0 s", "standard deviation is 0.1", "Look here.", "off the truth by 0.3 %", "field error u 1.25 %",
+        "150 closures, 2.0 s", "standard deviation is 0.1", "Look here.",
+        "off the truth by 0.3 %", "field error u 1.25 %",
     ):  # fmt: skip
         assert answer in first
 
@@ -153,7 +154,9 @@ def test_hostile_text_stays_text() -> None:
 
 @pytest.mark.usefixtures("no_pictures")
 def test_endless_text_and_control_characters_are_cut() -> None:
-    text = run_page(cases.result(warnings=("A" * 10**7, "\x1b[2J\x07 bell"), likelihood=tuple("B" * 10**4 for _ in range(500))))
+    text = run_page(
+        cases.result(warnings=("A" * 10**7, "\x1b[2J\x07 bell"), likelihood=tuple("B" * 10**4 for _ in range(500)))
+    )
     assert len(text) < LIMIT / 5
     assert "\x1b" not in text
 
@@ -185,7 +188,10 @@ def test_reproducing_names_method_seed_and_settings() -> None:
     text = Page(run_page(cases.result(seed=7))).text
     assert "tgsr solve problem.py --seed 7" in text
     assert "training=tgsr.Training(points=tgsr.Points(interior=10, sampling='sobol'))" in text
-    assert "tgsr transfer SOURCE problem.py --method full --seed 7" in Page(run_page(cases.result(seed=7, method="full"))).text
+    assert (
+        "tgsr transfer SOURCE problem.py --method full --seed 7"
+        in Page(run_page(cases.result(seed=7, method="full"))).text
+    )
 
 
 def test_the_same_result_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The loss: named terms over a problem, its weighted sum, its gradient, its rows and their Jacobian."""
 
+from tgsr.loss._gradient import with_residual_gradient as with_residual_gradient
 from tgsr.loss._jacobian import weighted_jacobian as weighted_jacobian
 from tgsr.loss._jacobian import weighted_rows as weighted_rows
 from tgsr.loss._objective import Batch as Batch

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from tgsr.loss._objective import Batch, Controls, Objective, TermBatch
 from tgsr.loss._terms import Place
 from tgsr.network._propagate import Channels, Tape
+from tgsr.network._surrogate import Surrogate
 
 Probes = list[dict[int, list[jax.Array]]]  # per point set, network and layer
 
@@ -89,8 +90,20 @@ def _term_jacobian(
             else:
                 size = sum((rows_ + 1) * columns_ for rows_, columns_ in surrogate.nets[net].shapes)
                 columns.append(jnp.zeros((points, size)))
+        columns += _low_rank_columns(surrogate, theta, columns[0])
         out.append(jnp.concatenate([*columns, by_unknown[part]], axis=1))
     return list(rows), out
+
+
+def _low_rank_columns(surrogate: Surrogate, theta: jax.Array, columns: jax.Array) -> list[jax.Array]:
+    """d row / d (A and B) of the weights W + A B, by the chain rule from those of W."""
+    out, at = [], 0
+    for (rows, width), (left, right) in zip(surrogate.nets[0].shapes, surrogate.low_rank(theta), strict=False):
+        weight = columns[:, at : at + rows * width].reshape(-1, rows, width)
+        at += (rows + 1) * width
+        out.append(jnp.einsum("pio,ro->pir", weight, right).reshape(len(weight), -1))
+        out.append(jnp.einsum("ir,pio->pro", left, weight).reshape(len(weight), -1))
+    return out
 
 
 def _network_columns(

@@ -59,7 +59,7 @@ class Part:
     row: Callable[[Place], jax.Array]
     noise: Noise | None = None
     sigma_number: int = -1
-    scale: float = 1.0  # rows are divided by it: a characteristic size of what must vanish
+    follows: str = ""  # the part whose weight it takes, unless it is given one of its own
 
 
 @dataclass(frozen=True)

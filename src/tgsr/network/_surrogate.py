@@ -75,10 +75,15 @@ class Net:
 
 @dataclass(frozen=True)
 class Surrogate:
-    """Networks and unknowns as one flat vector of trainable numbers, theta."""
+    """Networks and unknowns as one flat vector of trainable numbers, theta.
+
+    With a `rank`, every weight matrix of the fields' network is W + A B, with A (inputs, rank) and B (rank, outputs)
+    in theta beside W: a low-rank update, for methods that keep W.
+    """
 
     nets: tuple[Net, ...]
     transforms: tuple[Transform, ...] = ()
+    rank: int = 0
     _slices: tuple[tuple[str, int, tuple[int, ...]], ...] = field(init=False, repr=False, compare=False, default=())
 
     def __post_init__(self) -> None:
@@ -88,6 +93,10 @@ class Surrogate:
                 for kind, shape in (("weight", (rows, columns)), ("bias", (columns,))):
                     slices.append((f"net{n}.{layer}.{kind}", at, shape))
                     at += math.prod(shape)
+        for layer, pair in enumerate(self.low_rank_shapes):
+            for kind, shape in zip(("left", "right"), pair, strict=True):
+                slices.append((f"net0.{layer}.{kind}", at, shape))
+                at += math.prod(shape)
         for transform in self.transforms:
             slices.append((f"unknown.{transform.unknown.name}", at, ()))
             at += 1
@@ -105,6 +114,12 @@ class Surrogate:
         return self.size - len(self.transforms)
 
     @property
+    def low_rank_shapes(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+        """Shapes of (A, B) of every linear layer of the fields' network; none without a rank."""
+        ranks = [min(self.rank, *shape) for shape in self.nets[0].shapes] if self.rank else []
+        return [((n_in, r), (r, n_out)) for r, (n_in, n_out) in zip(ranks, self.nets[0].shapes, strict=False)]
+
+    @property
     def unknown_names(self) -> tuple[str, ...]:
         """The scalar unknowns, in order."""
         return tuple(t.unknown.name for t in self.transforms)
@@ -114,24 +129,41 @@ class Surrogate:
         return {name: slice(at, at + math.prod(shape)) for name, at, shape in self._slices}
 
     def layers(self, theta: jax.Array) -> list[list[Layer]]:
-        """The layers of every network."""
+        """The layers of every network, low-rank updates added."""
         arrays = iter(theta[at : at + math.prod(shape)].reshape(shape) for _, at, shape in self._slices)
-        return [[(next(arrays), next(arrays)) for _ in net.shapes] for net in self.nets]
+        layers = [[(next(arrays), next(arrays)) for _ in net.shapes] for net in self.nets]
+        for number, (left, right) in enumerate(self.low_rank(theta)):
+            weight, bias = layers[0][number]
+            layers[0][number] = weight + left @ right, bias
+        return layers
+
+    def low_rank(self, theta: jax.Array) -> list[tuple[jax.Array, jax.Array]]:
+        """(A, B) of every linear layer of the fields' network; none without a rank."""
+        where = {name: (at, shape) for name, at, shape in self._slices if name.endswith(("left", "right"))}
+        arrays = iter(theta[at : at + math.prod(shape)].reshape(shape) for at, shape in where.values())
+        return [(next(arrays), next(arrays)) for _ in self.low_rank_shapes]
 
     def flatten(self, layers: Sequence[Sequence[Layer]], raw: Sequence[float]) -> jax.Array:
-        """theta from layers and raw unknowns."""
+        """theta from pairs of arrays (layers, then low-rank updates) and raw unknowns."""
         parts = [jnp.ravel(a) for net in layers for layer in net for a in layer]
         return jnp.concatenate([*parts, jnp.asarray(raw, dtype=float).reshape(-1)])
 
+    def with_fields_network(self, theta: jax.Array, layers: Sequence[Layer]) -> jax.Array:
+        """theta with other weights and biases in the network that outputs the fields, and nothing else moved."""
+        own = jnp.concatenate([jnp.ravel(jnp.asarray(a)) for layer in layers for a in layer])
+        return jnp.concatenate([own, theta[own.size :]])
+
     def initial(self, rng: np.random.Generator) -> jax.Array:
-        """A fresh theta: Glorot weights, unknown fields flat at their guess, unknowns at theirs."""
+        """A fresh theta: Glorot weights, low-rank updates of zero, unknown fields and unknowns at their guess."""
         layers = [initial_layers(len(n.axes), n.mlp.widths, len(n.fields), rng) for n in self.nets]
         for number, net in enumerate(self.nets):
             if number:  # an unknown field starts at its guess everywhere: a silent last layer
                 weight, bias = layers[number][-1]
                 start = math.log(math.expm1(1.0)) if net.positive else 0.0
                 layers[number][-1] = (jnp.zeros_like(weight), jnp.full_like(bias, start))
-        return self.flatten(layers, [t.start() for t in self.transforms])
+        # Drawn last, so that the networks are those of a surrogate without a rank.
+        updates = [(initial_layers(n, (), r, rng)[0][0], jnp.zeros(right)) for (n, r), right in self.low_rank_shapes]
+        return self.flatten([*layers, updates], [t.start() for t in self.transforms])
 
     def raw(self, theta: jax.Array) -> jax.Array:
         """The raw numbers behind the unknowns."""

@@ -33,8 +33,9 @@ def draw_result(result: Result) -> Figure:
     rows = math.ceil(len(panels) / columns)
     with house_style():
         figure = Figure(figsize=(PANEL[0] * columns, PANEL[1] * rows + 0.4), layout="constrained")
-        title = f"{result.name} ({result.method}): {result.outcome} after {result.closures} closures in {duration(result.seconds)}"
-        figure.suptitle(label(title), x=0.01, ha="left", fontsize=11)
+        cost = f"{result.closures} closures in {duration(result.seconds)}"
+        title = f"{result.name} ({result.method}): {result.outcome} after {cost}"
+        figure.suptitle(label(title, most=120), x=0.01, ha="left", fontsize=11)
         for place, panel in enumerate(panels):
             ax = figure.add_subplot(rows, columns, place + 1)
             ax.set_title(panel.title)

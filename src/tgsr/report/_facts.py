@@ -67,11 +67,15 @@ def unknown_cards(result: Result, errors: Errors | None) -> list[Card]:
     for name, e in result.unknowns.items():
         known = e.identifiable and math.isfinite(e.se)
         value, _, rest = estimate_words(type(e)(e.value, e.se, e.interval, "", True, e.guess)).partition(" ± ")
-        facts = [("95 % interval", interval_words(e)), ("relative error", relative_error(e)), ("first guess", number(e.guess))]
+        facts = [
+            ("95 % interval", interval_words(e)),
+            ("relative error", relative_error(e)),
+            ("first guess", number(e.guess)),
+        ]
         if errors is not None and name in errors.parameters:
             facts.append(("off the truth by", percent(errors.parameters[name])))
-        cards.append(Card(name, value if known else number(e.value), rest if known else "", plain(e.unit, 40), e.identifiable,
-                          tuple(facts)))  # fmt: skip
+        shown = (value, rest) if known else (number(e.value), "")
+        cards.append(Card(name, *shown, plain(e.unit, 40), e.identifiable, tuple(facts)))
     return cards
 
 
@@ -81,7 +85,7 @@ def comparison_rows(results: Sequence[Result], labels: Sequence[str], known: Seq
     with_truth = any(e is not None for e in known)
     rows = []
     for result, text, errors in zip(results, labels, known, strict=True):
-        cells = [estimate_words(result.unknowns[n]) if n in result.unknowns else "–" for n in names]
+        cells = [estimate_words(result.unknowns[n]) if n in result.unknowns else "none" for n in names]
         if with_truth:
             cells += [
                 percent(errors.parameter) if errors else "not known",
@@ -101,7 +105,7 @@ def correlation_rows(result: Result) -> dict[str, Any] | None:
     if not np.isfinite(matrix).any():
         return {"names": names, "rows": [], "strong": []}
     rows = [
-        (name, [(f"{v:+.2f}" if math.isfinite(v) else "–", _shade(v, i == j)) for j, v in enumerate(matrix[i])])
+        (name, [(f"{v:+.2f}" if math.isfinite(v) else "none", _shade(v, i == j)) for j, v in enumerate(matrix[i])])
         for i, name in enumerate(names)
     ]
     strong = [

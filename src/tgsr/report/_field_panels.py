@@ -138,7 +138,13 @@ def _image(
 ) -> None:
     low, high = limits or (None, None)
     picture = ax.imshow(
-        values, origin="lower", extent=(*box[axes[0]], *box[axes[1]]), aspect="auto", cmap=FIELD_MAP, vmin=low, vmax=high
+        values,
+        origin="lower",
+        extent=(*box[axes[0]], *box[axes[1]]),
+        aspect="auto",
+        cmap=FIELD_MAP,
+        vmin=low,
+        vmax=high,
     )
     for r in readings:
         ax.plot(r.points[axes[0]], r.points[axes[1]], "o", ms=2.2, mew=0.3, mfc="white", mec="black", alpha=0.55,
@@ -151,7 +157,7 @@ def _image(
     figure = ax.figure
     bar = figure.colorbar(picture, ax=ax, pad=0.02)
     bar.set_label(what)
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
 
 
 def _near(readings: Readings, time: str, at: float, within: float) -> Readings:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 CLOSURES = "closures (loss and gradient)"
 MOST_PARTS = 6
 MOST_UNKNOWNS = 24
+THIN = 0.08  # of the height of the axis
 DECADES = 2.0  # a positive unknown that moves over more is drawn on a logarithmic axis
 
 
@@ -29,7 +30,11 @@ def history_panels(result: Result) -> list[Panel]:
     loss = result.history.columns["loss"]
     ends = f" from {number(loss[0])} to {number(loss[-1])}" if len(loss) else ""
     parts = ", ".join(result.history.parts)
-    panels = [Panel("Loss", f"Total loss{ends}, with its parts ({parts}), logarithmic.", partial(_loss, result))]
+    panels = [
+        Panel(
+            "Loss", f"Total loss{ends}, and its parts before weighting ({parts}), logarithmic.", partial(_loss, result)
+        )
+    ]
     for name in list(result.unknowns)[:MOST_UNKNOWNS]:
         estimate = result.unknowns[name]
         words = f"{name} during training; first guess {number(estimate.guess)}, final {estimate_words(estimate)}."
@@ -40,7 +45,9 @@ def history_panels(result: Result) -> list[Panel]:
 def comparison_panels(results: Sequence[Result]) -> list[Panel]:
     """The loss and every shared unknown of several results, one line each."""
     labels = method_labels(results)
-    panels = [Panel("Total loss", f"Total loss of {', '.join(labels)}, logarithmic.", partial(_losses, results, labels))]
+    panels = [
+        Panel("Total loss", f"Total loss of {', '.join(labels)}, logarithmic.", partial(_losses, results, labels))
+    ]
     for name in list(results[0].unknowns)[:MOST_UNKNOWNS]:
         having = [(r, text) for r, text in zip(results, labels, strict=True) if name in r.unknowns]
         finals = "; ".join(f"{text}: {estimate_words(r.unknowns[name])}" for r, text in having)
@@ -69,7 +76,7 @@ def _loss(result: Result, ax: Axes) -> None:
     ax.plot(x[some], _positive(history.columns["loss"][some]), color=INK, lw=2.2, label="total")
     _phases(result, ax)
     hidden = len(history.parts) - len(shown)
-    _logarithmic(ax, f"loss ({hidden} small parts not drawn)" if hidden else "loss")
+    _logarithmic(ax, f"loss; parts unweighted ({hidden} small ones not drawn)" if hidden else "loss; parts unweighted")
     _legend(ax)
 
 
@@ -99,7 +106,32 @@ def _unknown(result: Result, name: str, ax: Axes) -> None:
     _phases(result, ax)
     ax.set_xlabel(CLOSURES)
     ax.set_ylabel(label(name, estimate.unit))
-    _legend(ax, "" if estimate.identifiable else "not identifiable from this data")
+    if not (estimate.identifiable and some.size and name in result.history.unknowns and _enlarged(result, name, ax)):
+        _legend(ax, "" if estimate.identifiable else "not identifiable from this data")
+
+
+def _enlarged(result: Result, name: str, ax: Axes) -> bool:
+    """Where the band is too thin to see, an inset that shows it: the last half, six standard errors high each way."""
+    estimate, x = result.unknowns[name], closures_of(result)
+    (low, high), (bottom, top) = estimate.interval, ax.get_ylim()
+    if not 0 < (high - low) < THIN * (top - bottom) or not math.isfinite(estimate.se) or ax.get_yscale() != "linear":
+        return False
+    below = estimate.value < (bottom + top) / 2  # the curve ends there, so there is room on the other side
+    inset = ax.inset_axes((0.46, 0.5 if below else 0.14, 0.52, 0.38))
+    late = np.flatnonzero(x >= x[-1] / 2)
+    late = late[thinned(late.size)]
+    inset.axhspan(low, high, color=PALETTE[0], alpha=0.22, lw=0)
+    inset.plot(x[late], result.history[name][late], color=PALETTE[0], lw=1.3)
+    inset.plot(x[-1:], [estimate.value], "o", color=PALETTE[0], ms=3.5)
+    inset.set_ylim(estimate.value - 6 * estimate.se, estimate.value + 6 * estimate.se)
+    inset.set_title("enlarged, with the 95 % band", fontsize=8, fontweight="normal")
+    inset.tick_params(labelsize=7)
+    inset.locator_params(nbins=4)
+    inset.patch.set_alpha(0.0)
+    if math.isfinite(estimate.guess):
+        ax.annotate("first guess", (1.0, estimate.guess), xycoords=("axes fraction", "data"), xytext=(-3, 3),
+                    textcoords="offset points", ha="right", fontsize=7.5, color=FAINT)  # fmt: skip
+    return True
 
 
 def _shared_unknown(having: Sequence[tuple[Result, str]], name: str, ax: Axes) -> None:
@@ -140,7 +172,7 @@ def _wide_range(ax: Axes, columns: Sequence[np.ndarray], guess: float) -> None:
 
 
 def _logarithmic(ax: Axes, what: str) -> None:
-    if ax.lines and any(np.isfinite(line.get_ydata()).any() for line in ax.lines):  # type: ignore[arg-type]
+    if ax.lines and any(np.isfinite(line.get_ydata()).any() for line in ax.lines):
         ax.set_yscale("log")
     ax.set_xlabel(CLOSURES)
     ax.set_ylabel(what)

@@ -101,7 +101,9 @@ def render(template: str, context: dict[str, Any]) -> str:
 def style_sheet() -> str:
     """The style sheet, with the colours of the pictures for light and dark pages."""
     source, _, _ = _templates().loader.get_source(_templates(), "page.css")  # type: ignore[union-attr]
-    return source.replace("/* light colours */", colour_variables(False)).replace("/* dark colours */", colour_variables(True))
+    return source.replace("/* light colours */", colour_variables(False)).replace(
+        "/* dark colours */", colour_variables(True)
+    )
 
 
 @cache
@@ -120,7 +122,9 @@ def _templates() -> Environment:
 def _figures(section: str, panels: Iterable[Panel]) -> list[Figure]:
     shown = list(panels)[:MOST_PANELS]
     return [
-        Figure(f"{section}-{i}", plain(p.title.replace(r"\$", "$")), plain(p.words, 600), panel_svg(p, f"{section}-{i}"))
+        Figure(
+            f"{section}-{i}", plain(p.title.replace(r"\$", "$")), plain(p.words, 600), panel_svg(p, f"{section}-{i}")
+        )
         for i, p in enumerate(shown)
     ]
 

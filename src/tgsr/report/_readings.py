@@ -59,6 +59,8 @@ def readings_of(result: Result) -> list[Readings]:
         points, values = {key: column[present] for key, column in points.items()}, arrays[name][present]
         title = str(sets[int(number)]["name"]) if int(number) < len(sets) else f"data {number}"
         found.append(
-            Readings(title, field, points, values, result.predict(**points)[field], stated_noise(result, int(number), field))
+            Readings(
+                title, field, points, values, result.predict(**points)[field], stated_noise(result, int(number), field)
+            )
         )
     return found

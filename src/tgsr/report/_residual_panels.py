@@ -33,7 +33,9 @@ def residual_panels(readings: Readings) -> list[Panel]:
     for name, column in readings.points.items():
         trend = _trend(column, z)
         words = f"Residuals of {readings.field} against {name}, with a band of 2 sigma. {trend}"
-        panels.append(Panel(label(f"{readings.field}: residuals against {name}"), words, partial(_scatter, column, z, name)))
+        panels.append(
+            Panel(label(f"{readings.field}: residuals against {name}"), words, partial(_scatter, column, z, name))
+        )
     return panels
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ DARK = {
 }
 MOST_POINTS = 500  # of a curve: more cannot be seen, and every one is bytes on the page
 
-_SETTINGS: Mapping[str, Any] = {
+_SETTINGS: Any = {
     "font.family": ["DejaVu Sans"],
     "font.size": 9.5,
     "axes.titlesize": 10.5,
@@ -75,13 +75,13 @@ def house_style() -> Iterator[None]:
     """Draw in here: the settings hold inside only."""
     import matplotlib as mpl
 
-    with mpl.rc_context(dict(_SETTINGS)):
+    with mpl.rc_context(_SETTINGS):
         yield
 
 
-def label(text: str, unit: str = "") -> str:
+def label(text: str, unit: str = "", most: int = 60) -> str:
     """A name with its unit as matplotlib should show it: short, and `$` is a dollar, never mathematics."""
-    short = f"{plain(text, 60)} [{plain(unit, 24)}]" if unit else plain(text, 60)
+    short = f"{plain(text, most)} [{plain(unit, 24)}]" if unit else plain(text, most)
     return short.replace("$", r"\$")
 
 

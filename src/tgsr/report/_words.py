@@ -122,5 +122,7 @@ def reproduce(result: Result) -> tuple[str, str]:
     if "training" in spec:
         arguments.append(f"training={training_words(spec['training'])}")
     call = "tgsr.solve(\n    problem," if scratch else "tgsr.transfer(\n    problem, source,"
-    lines = "".join(f"\n    {a}," if "  # " not in a else "\n    {},  #{}".format(*a.split("  #", 1)) for a in arguments)
+    lines = "".join(
+        f"\n    {a}," if "  # " not in a else "\n    {},  #{}".format(*a.split("  #", 1)) for a in arguments
+    )
     return command, f"import tgsr\n\nresult = {call}{lines}\n)"

@@ -59,7 +59,8 @@ class Weighing:
     def controls(self, sigma: np.ndarray, theta: jax.Array, mask=None, anchor=None, pull=None) -> Controls:  # type: ignore[no-untyped-def]
         """The numbers of the loss at these noise levels."""
         if self.weights is not None:
-            weights = [self.weights.get(p.name, self.weights.get(p.kind, 1.0)) for p in self.parts]
+            given = self.weights
+            weights = [next((given[k] for k in (p.name, p.follows, p.kind) if k in given), 1.0) for p in self.parts]
         else:
             noise = float(np.min(sigma / self.scales)) if len(sigma) else NO_DATA_NOISE
             weights = [1.0 if p.kind == "data" else PHYSICS_TO_NOISE / noise**2 for p in self.parts]

@@ -147,6 +147,8 @@ class _Loop:
                 if not outcome.ok or self._spent_out(phase):
                     break
                 self.cursor = _Cursor(self.cursor.phase + 1, seconds=self.cursor.seconds)
+        if stop.asked and self.stage != "main":  # in its last outer epoch: the next stage must not begin
+            raise InterruptedRunError(self._interruption(), getattr(self.keeper.directory, "path", None))
         return Trained(self.theta, outcome, self.history, self.batch, self.controls(), self.sigma)
 
     def _spent_out(self, phase: Phase) -> bool:
