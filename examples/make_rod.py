@@ -25,9 +25,7 @@ def temperature(x, t, cells=600):
         return KAPPA / dx**2 * dT
 
     begin = 20.0 + 60.0 * np.sin(np.pi * nodes)
-    run = solve_ivp(
-        rate, (0.0, 2.0), begin, "LSODA", rtol=1e-8, atol=1e-8, dense_output=True, lband=1, uband=1
-    )
+    run = solve_ivp(rate, (0.0, 2.0), begin, "LSODA", rtol=1e-8, atol=1e-8, dense_output=True, lband=1, uband=1)
     profiles = run.sol(np.asarray(t))
     return np.array([np.interp(at, nodes, profiles[:, i]) for i, at in enumerate(x)])
 

@@ -31,7 +31,7 @@ from tgsr.storage import RunDirectory, npz_bytes, read_arrays, write_arrays
 from tgsr.training import Keeper, Progress, Trained, Training, as_training, train, uncertainty
 from tgsr.training._controls import misfits
 from tgsr.training._uncertainty import NORMAL_95, Uncertainty
-from tgsr.methods import BUDGETS, Method, Prepared, Setting, as_method, resolved_budget
+from tgsr.methods import BUDGETS, Method, Prepared, Setting, as_method, main_objective, resolved_budget
 
 WIDTHS = {1: (32, 32), 2: (24, 24, 24), 3: (28, 28, 28)}  # hidden widths by number of coordinates
 
@@ -153,10 +153,11 @@ def data_bytes(problem: Problem) -> bytes:
 
 def _compute(problem, mlp, plan, source, method, budget, seed, inputs, run, here, progress) -> Result:  # type: ignore[no-untyped-def]
     began = time.perf_counter()
-    objective = build_objective(problem, mlp, plan.points, seed)
+    own = build_objective(problem, mlp, plan.points, seed)
+    objective = main_objective(method, own)
     fresh = objective.surrogate.initial(stream(seed, "init"))
     keeper = Keeper(run)
-    whole = resolved_budget(objective, plan, budget)
+    whole = resolved_budget(own, plan, budget)  # the same phases and closures, whatever else a method minimises
     setting = Setting(objective, fresh, source, seed, whole.training, whole.main_epochs, keeper, progress)
     prepared = recalled(run, keeper) or remembered(run, keeper, method.prepare(setting))
     left = None if whole.closures is None else whole.closures - prepared.spent
@@ -176,7 +177,7 @@ def _compute(problem, mlp, plan, source, method, budget, seed, inputs, run, here
         name=problem.name,
         unknowns=estimates,
         outcome=outcome,
-        sentence=outcome.sentence,
+        sentence=prepared.sentence or outcome.sentence,
         history=trained.history,
         network=networks[0],
         unknown_fields={

@@ -150,8 +150,8 @@ def table(results: list[tgsr.Result], errors: list[tgsr.Errors], truth: tgsr.Tru
             f"\neps at Pe = {TARGET:g}: truth {eps:g}, first guess {results[0].unknowns['eps'].guess:g}, "
             f"{effort.readings} readings with 0.5 % noise\n",
             *lines,
-            "\nThe prescribed values on the sides contain the layer's profile, so eps would be found with fewer readings",
-            "too; the standard errors speak of the noise of the readings alone.",
+            "\nThe prescribed values on the sides contain the layer's profile, so eps would be found with fewer",
+            "readings too; the standard errors speak of the noise of the readings alone.",
         ]
     )
 

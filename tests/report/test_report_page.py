@@ -178,6 +178,7 @@ def test_a_long_run_gives_a_small_page() -> None:
         {"method": "full"},
     ],
 )
+@pytest.mark.usefixtures("no_pictures")
 def test_every_kind_of_result_has_a_page(changes: dict) -> None:
     page = Page(run_page(cases.result(**changes)))
     assert "Reproduce" in page.text

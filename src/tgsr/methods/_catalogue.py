@@ -6,12 +6,38 @@ from importlib.metadata import entry_points
 
 from tgsr._errors import InputError, plain
 from tgsr.problem._names import nearest
+from tgsr.methods._bitfit import BitFit
 from tgsr.methods._full import Full
+from tgsr.methods._l2_sp import L2SP
+from tgsr.methods._lightweight import Lightweight
+from tgsr.methods._linear_head import LinearHead
+from tgsr.methods._lora import LoRA
 from tgsr.methods._method import Method
+from tgsr.methods._partial import Partial
 from tgsr.methods._scratch import Scratch
+from tgsr.methods._sfp import Sfp
 from tgsr.methods._tgsr import AdaptOnly, MagnitudeDecay, RandomDecay, RandomReset, ScoreShuffled, Tgsr
+from tgsr.methods._tl_gpinn import TlGpinn
 
-BUILT_IN: dict[str, type] = {kind.name: kind for kind in (Scratch, Full, Tgsr, AdaptOnly, RandomReset, RandomDecay, ScoreShuffled, MagnitudeDecay)}
+KINDS = (
+    Scratch,
+    Full,
+    Lightweight,
+    Partial,
+    TlGpinn,
+    BitFit,
+    L2SP,
+    Sfp,
+    LoRA,
+    LinearHead,
+    Tgsr,
+    AdaptOnly,
+    RandomReset,
+    RandomDecay,
+    ScoreShuffled,
+    MagnitudeDecay,
+)
+BUILT_IN: dict[str, type] = {kind.name: kind for kind in KINDS}
 ENTRY_POINTS = "tgsr.methods"
 
 

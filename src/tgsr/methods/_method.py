@@ -39,7 +39,8 @@ class Prepared:
     start: Start
     stages: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
     spent: int = 0  # closures used, or reserved, before main training
-    failed: Outcome | None = None  # how preparation ended, if not well
+    failed: Outcome | None = None  # how preparation ended, if not well: main training is left out
+    sentence: str = ""  # what failed, where, and what to do
 
     def arrays(self) -> dict[str, np.ndarray]:
         """For storage: a run that resumes in main training need not prepare again."""
@@ -62,7 +63,11 @@ class Prepared:
 
 @runtime_checkable
 class Method(Protocol):
-    """A frozen dataclass with a name and this one function."""
+    """A frozen dataclass with a name and this one function.
+
+    A method that trains another loss than the target's own, or other numbers than weights and unknowns, has a second
+    one, `objective(own: Objective) -> Objective`. What it returns is what `prepare` sees and main training minimises.
+    """
 
     @property
     def name(self) -> str:
@@ -90,9 +95,9 @@ class _Layers:
 def copied(setting: Setting, method: str, match: str = "exact") -> jax.Array:
     """theta with weights and biases of the source; unknowns and unknown fields stay fresh."""
     source, surrogate = source_of(setting, method), setting.objective.surrogate
-    layers = surrogate.layers(setting.fresh)
+    layers = surrogate.layers(setting.fresh)[0]
     net = surrogate.nets[0]
-    fresh = _Layers(tuple(np.asarray(w) for w, _ in layers[0]), tuple(np.asarray(b) for _, b in layers[0]))
+    fresh = _Layers(tuple(np.asarray(w) for w, _ in layers), tuple(np.asarray(b) for _, b in layers))
     weights, biases = transferred_arrays(
         source,
         setting.objective.problem.domain.names,
@@ -101,5 +106,29 @@ def copied(setting: Setting, method: str, match: str = "exact") -> jax.Array:
         fields=net.fields,
         activation=net.mlp.activation,
     )
-    layers[0] = [(jnp.asarray(w), jnp.asarray(b)) for w, b in zip(weights, biases, strict=True)]
-    return surrogate.flatten(layers, surrogate.raw(setting.fresh))  # type: ignore[arg-type]
+    return surrogate.with_fields_network(setting.fresh, list(zip(weights, biases, strict=True)))
+
+
+def main_objective(method: Method, own: Objective) -> Objective:
+    """What main training minimises: the target's own loss, unless the method has another."""
+    change: Callable[[Objective], Objective] | None = getattr(method, "objective", None)
+    return own if change is None else change(own)
+
+
+def numpy_layers(setting: Setting, theta: jax.Array) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The layers of the fields' network as arrays."""
+    return [(np.asarray(w), np.asarray(b)) for w, b in setting.objective.surrogate.layers(theta)[0]]
+
+
+def trained_only(setting: Setting, trains: Callable[[int, str], bool]) -> np.ndarray:
+    """1 where theta is trained: `trains(layer, kind)` says which arrays of the fields' network are, layers from 0.
+
+    `kind` is 'weight' or 'bias'. Unknowns and unknown fields, which no source knows, always are.
+    """
+    mask = np.ones(setting.objective.surrogate.size)
+    for name, where in setting.objective.surrogate.entries().items():
+        net, _, rest = name.partition(".")
+        if net == "net0":
+            layer, kind = rest.split(".")
+            mask[where] = trains(int(layer), kind)
+    return mask

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
+from tgsr._outcomes import Outcome
 from tgsr._random import stream
-from tgsr.training import Start
-from tgsr.methods._method import Prepared, Setting, copied
+from tgsr.loss import Batch
+from tgsr.training import Start, Trained
+from tgsr.methods._method import Prepared, Setting, copied, numpy_layers
+from tgsr.methods._overhead import Overhead
 from tgsr.methods.tgsr._adaptation import adapt
 from tgsr.methods.tgsr._controls import magnitude_scores, random_scores, shuffled
 from tgsr.methods.tgsr._correction import (
@@ -24,8 +25,10 @@ from tgsr.methods.tgsr._correction import (
     soft_decay,
     stage_arrays,
 )
-from tgsr.methods.tgsr._evidence import MAIN, collect
+from tgsr.methods.tgsr._decay import DecayError
+from tgsr.methods.tgsr._evidence import collect
 from tgsr.methods.tgsr._options import TgsrOptions
+from tgsr.methods.tgsr._scores import ScoreError
 
 Correct = Callable[[Layers, Sequence[LayerCorrection]], Layers]
 
@@ -34,36 +37,40 @@ def algorithm(
     setting: Setting, name: str, options: TgsrOptions, *, rescore: Rescore | None = None, correct: Correct | None = None
 ) -> Prepared:
     """Algorithm 1. A control passes another `rescore` (which score) or `correct` (what is done to the neurons)."""
-    objective, seed = setting.objective, setting.seed
+    objective, cost = setting.objective, Overhead()
     theta = copied(setting, name)  # 1: weights only; unknowns at their own first guess
-    adapted = adapt(setting, theta, options)  # 2: short target adaptation
+    with cost.stage("adaptation"):
+        adapted = adapt(setting, theta, options)  # 2: short target adaptation
+    spent = cost.closures["adaptation"] = adapted.history.closures
+    stages = {"adaptation": adapted.history.arrays()}
     if not adapted.outcome.ok:
-        return Prepared(Start(adapted.theta), spent=adapted.history.closures, failed=adapted.outcome)
-    evidence = [  # 3-4: K scoring batches, the state frozen
-        collect(objective, adapted.theta, objective.draw(seed, "scoring", k, keep=adapted.batch), adapted.controls, options)
-        for k in range(options.batches)
-    ]
-    layers = numpy_layers(setting, adapted.theta)
-    found = corrections(evidence, layers, options, rescore)  # 5-6: score, signal, protection, decay factor
-    corrected = (correct or (lambda rows, each: soft_decay(rows, each, options)))(layers, found)
-    return Prepared(
-        Start(with_layers(setting, adapted.theta, corrected)),
-        stages={"adaptation": adapted.history.arrays(), "correction": stage_arrays(evidence, found)},
-        spent=adapted.history.closures + options.batches,
-    )
+        return failed_adaptation(adapted, stages)
+    spent += options.batches
+    try:
+        with cost.stage("scoring", closures=options.batches):  # 3-4: K scoring batches, the state frozen
+            evidence = [collect(objective, adapted.theta, batch, adapted.controls, options)
+                        for batch in scoring_batches(setting, adapted, options)]  # fmt: skip
+        with cost.stage("correction"):  # 5-6: score, signal, protection, decay factor, all from the adapted state
+            layers = numpy_layers(setting, adapted.theta)
+            found = corrections(evidence, layers, options, rescore)
+            corrected = (correct or (lambda rows, each: soft_decay(rows, each, options)))(layers, found)
+    except (ScoreError, DecayError) as error:
+        failed = Outcome.SCORING if isinstance(error, ScoreError) else Outcome.FAILED
+        return Prepared(Start(adapted.theta), stages, spent, failed, f"Neuron scoring failed: {error}")
+    stages |= {"correction": stage_arrays(evidence, found), "overhead": cost.arrays()}
+    return Prepared(Start(objective.surrogate.with_fields_network(adapted.theta, corrected)), stages, spent)
 
 
-def numpy_layers(setting: Setting, theta: jax.Array) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The layers of the fields' network as arrays."""
-    return [(np.asarray(w), np.asarray(b)) for w, b in setting.objective.surrogate.layers(theta)[MAIN]]
+def scoring_batches(setting: Setting, adapted: Trained, options: TgsrOptions) -> Iterator[Batch]:
+    """K batches of the size of training's, with the same readings."""
+    for k in range(options.batches):
+        yield setting.objective.draw(setting.seed, "scoring", k, keep=adapted.batch)
 
 
-def with_layers(setting: Setting, theta: jax.Array, layers: Layers) -> jax.Array:
-    """theta with the fields' network replaced."""
-    surrogate = setting.objective.surrogate
-    all_layers = surrogate.layers(theta)
-    all_layers[MAIN] = [(jnp.asarray(w), jnp.asarray(b)) for w, b in layers]
-    return surrogate.flatten(all_layers, surrogate.raw(theta))  # type: ignore[arg-type]
+def failed_adaptation(adapted: Trained, stages: Mapping[str, Mapping[str, np.ndarray]]) -> Prepared:
+    """The end of a transfer whose adaptation did not work out."""
+    sentence = f"The short adaptation failed, so nothing was scored or trained: {adapted.outcome.sentence}"
+    return Prepared(Start(adapted.theta), stages, adapted.history.closures, adapted.outcome, sentence)
 
 
 @dataclass(frozen=True)
@@ -88,9 +95,10 @@ class AdaptOnly:
     def prepare(self, setting: Setting) -> Prepared:
         """Stage 2 only; the closures of scoring are reserved all the same."""
         adapted = adapt(setting, copied(setting, self.name), self.options)
-        failed = None if adapted.outcome.ok else adapted.outcome
         stages = {"adaptation": adapted.history.arrays()}
-        return Prepared(Start(adapted.theta), stages, adapted.history.closures + self.options.batches, failed)
+        if not adapted.outcome.ok:
+            return failed_adaptation(adapted, stages)
+        return Prepared(Start(adapted.theta), stages, adapted.history.closures + self.options.batches)
 
 
 @dataclass(frozen=True)

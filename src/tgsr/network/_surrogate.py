@@ -139,8 +139,8 @@ class Surrogate:
 
     def low_rank(self, theta: jax.Array) -> list[tuple[jax.Array, jax.Array]]:
         """(A, B) of every linear layer of the fields' network; none without a rank."""
-        where = {name: (at, shape) for name, at, shape in self._slices if name.endswith(("left", "right"))}
-        arrays = iter(theta[at : at + math.prod(shape)].reshape(shape) for at, shape in where.values())
+        first = 2 * sum(len(net.shapes) for net in self.nets)
+        arrays = iter(theta[at : at + math.prod(shape)].reshape(shape) for _, at, shape in self._slices[first:])
         return [(next(arrays), next(arrays)) for _ in self.low_rank_shapes]
 
     def flatten(self, layers: Sequence[Sequence[Layer]], raw: Sequence[float]) -> jax.Array:

@@ -7,14 +7,16 @@ can be had without any reading: compare with `observations=0`.
 
 from __future__ import annotations
 
-from types import ModuleType
+from functools import partial
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 import tgsr
-from tgsr._random import stream
+from tgsr.tasks._bound import differences
+from tgsr.tasks._exact import Exact, arrays_of
+from tgsr.tasks._local import gradient_error, strip_error
+from tgsr.tasks._task import Physics, Task, pool, problem_of
 
 GUESSES = {100.0: 0.03, 5.0: 0.1}
 SIDES = ("x=0", "x=1", "y=0", "y=1")
@@ -25,35 +27,48 @@ def transport(u: Any, eps: Any) -> Any:
     return u.x - eps * u.laplacian("x", "y")
 
 
-def boundary_layer(
-    seed: int,
-    peclet: float = 100.0,
-    *,
-    observations: int = 1000,
-    noise: float = 0.005,
-    guess: float | None = None,
-) -> tuple[tgsr.Problem, tgsr.Truth]:
-    """The task at a Péclet number: Pe = 100 is the target, Pe = 5 the source of the same family.
+def profile(eps: float) -> Exact:
+    """The exact field; with eps = 1/Pe it solves the equation for every eps, with its own values on the sides."""
 
-    The readings lie anywhere in the square; their noise is the share `noise` of the mean of |u| over them.
-    """
-    rng = stream(seed, "observations", round(peclet))
-    points = dict(zip("xy", rng.random((2, observations)), strict=True))
-    exact = _exact(np, **points, peclet=peclet)
-    sigma = noise * float(np.mean(np.abs(exact))) if observations else 0.0
-    readings = exact + sigma * rng.standard_normal(observations)
-    problem = tgsr.Problem(
-        name=f"boundary-layer-pe{peclet:g}",
+    def exact(x: Any, y: Any) -> Any:
+        return y * arrays_of(x, y).expm1((x - 1.0) / eps) / np.expm1(-1.0 / eps)
+
+    return exact
+
+
+def physics(peclet: float, noise: float = 0.005, guess: float | None = None) -> Physics:
+    """The system at a Péclet number."""
+    truth = {"eps": 1.0 / peclet}
+    exact = profile(**truth)
+    return Physics(
         coordinates={"x": (0.0, 1.0), "y": (0.0, 1.0)},
-        fields=["u"],
-        unknowns=[tgsr.Unknown("eps", guess=guess or GUESSES.get(peclet, 3.0 / peclet), positive=True)],
-        residuals=[transport],
-        conditions=[tgsr.Dirichlet("u", at=SIDES, value=lambda x, y: _exact(jnp, x, y, peclet))],
-        data=[tgsr.Data(points, {"u": readings}, noise=sigma or None, name="readings")] if observations else [],
-        scale="none",
+        residual=transport,
+        conditions=(tgsr.Dirichlet("u", at=SIDES, value=exact),),
+        unknowns=(tgsr.Unknown("eps", guess=guess or GUESSES.get(peclet, 3.0 / peclet), positive=True),),
+        exact=exact,
+        constants=truth,
+        noise=noise,
+        sensitivity=differences(profile, truth),
     )
-    return problem, tgsr.Truth({"eps": 1.0 / peclet}, lambda x, y: _exact(np, x, y, peclet))
 
 
-def _exact(xp: ModuleType, x: Any, y: Any, peclet: float) -> Any:
-    return y * xp.expm1(-peclet * (1.0 - x)) / np.expm1(-peclet)
+def local_errors(result: tgsr.Result, truth: tgsr.Truth) -> dict[str, float]:
+    """'layer': percent, for x >= 0.95; 'gradient': a fraction, on a grid refined towards x = 1."""
+    x, y = np.linspace(0.95, 1.0, 200), np.linspace(0.0, 1.0, 200)
+    towards_the_layer = 1.0 - np.linspace(1.0, 0.0, 200) ** 3
+    return {
+        "layer": 100.0 * strip_error(result, truth, x=x, y=y),
+        "gradient": gradient_error(result, truth, x=towards_the_layer, y=y[::4]),
+    }
+
+
+TASK = Task("boundary-layer", partial(physics, 100.0), partial(physics, 5.0), local_errors)
+
+
+def boundary_layer(
+    seed: int, peclet: float = 100.0, *, observations: int = 1000, noise: float = 0.005, guess: float | None = None
+) -> tuple[tgsr.Problem, tgsr.Truth]:
+    """The problem at any Péclet number, with its truth."""
+    system = physics(peclet, noise, guess)
+    seen = pool(system, seed, "source" if peclet == 5.0 else "target", observations)
+    return problem_of(f"boundary-layer-pe{peclet:g}", system, seen), tgsr.Truth(dict(system.constants), system.exact)

@@ -22,6 +22,7 @@ import scipy.linalg
 
 from tgsr.loss import Batch, Controls, Objective, weighted_jacobian
 from tgsr.optimiser import row_count
+from tgsr.training._controls import NO_DATA_NOISE
 
 RIDGE = 1e-10  # of the largest diagonal entry of A: directions flatter than training can follow (coverage checked)
 UNDETERMINED = 1.0  # a standard deviation as large as an unknown's own size
@@ -152,7 +153,9 @@ def _positive_solve(matrix: np.ndarray, ridge: np.ndarray, right: np.ndarray) ->
 
 def _likelihood_weight(weights: np.ndarray, is_data: np.ndarray) -> float:
     """The factor between the loss and the negative log-likelihood: each reading counts 1/2 z^2 there."""
-    return float(np.mean(weights[is_data])) if is_data.any() else float(np.mean(weights))
+    if is_data.any():
+        return float(np.mean(weights[is_data]))
+    return float(np.mean(weights)) * NO_DATA_NOISE**2  # without readings equations are held to this, and it is all there is
 
 
 def _undetermined(objective: Objective, theta: jax.Array, variance: np.ndarray):  # type: ignore[no-untyped-def]
