@@ -15,16 +15,8 @@ settings.register_profile("ci", deadline=None, derandomize=True, database=None, 
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--jaxtyping", action="store_true", help="check array shapes in signatures at run time")
-
-
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[UNSEEN] = 0
-    if config.getoption("--jaxtyping"):
-        from jaxtyping import install_import_hook
-
-        config.add_cleanup(install_import_hook("tgsr", "beartype.beartype").uninstall)
 
 
 @pytest.fixture(autouse=True)

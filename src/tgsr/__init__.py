@@ -11,12 +11,14 @@ from typing import Any
 __version__ = "0.1.0"
 
 _WHERE = {
+    "tgsr._compare": ("MethodComparison", "compare"),
     "tgsr._errors": ("InputError", "InstallationError", "StorageError", "TgsrError"),
     "tgsr._outcomes": ("Outcome",),
     "tgsr._result": ("Comparison", "Estimate", "Result"),
     "tgsr._runs": ("load",),
     "tgsr._solve": ("solve", "transfer"),
     "tgsr._truth": ("Errors", "Truth", "evaluate"),
+    "tgsr._verdict": ("Verdict",),
     "tgsr.network._propagate": ("MLP",),
     "tgsr.network._import": ("import_network",),
     "tgsr.network._pytorch": ("convert_pytorch",),
@@ -28,6 +30,7 @@ _WHERE = {
     "tgsr.training": (
         "Adam", "LBFGS", "LevenbergMarquardt", "PaperLBFGS", "Progress", "Refinement", "Stopping", "Training",
     ),
+    "tgsr.report._explain": ("Explanation", "explain"),
     "tgsr.methods": ("Full", "Method", "Prepared", "Scratch", "Setting", "Tgsr", "TgsrOptions"),
 }  # fmt: skip
 _HOME = {name: module for module, names in _WHERE.items() for name in names}

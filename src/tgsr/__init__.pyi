@@ -1,5 +1,7 @@
 """Types of the lazily loaded names."""
 
+from tgsr._compare import MethodComparison as MethodComparison
+from tgsr._compare import compare as compare
 from tgsr._errors import InputError as InputError
 from tgsr._errors import InstallationError as InstallationError
 from tgsr._errors import StorageError as StorageError
@@ -14,6 +16,7 @@ from tgsr._solve import transfer as transfer
 from tgsr._truth import Errors as Errors
 from tgsr._truth import Truth as Truth
 from tgsr._truth import evaluate as evaluate
+from tgsr._verdict import Verdict as Verdict
 from tgsr.network._propagate import MLP as MLP
 from tgsr.network._import import import_network as import_network
 from tgsr.network._pytorch import convert_pytorch as convert_pytorch
@@ -42,6 +45,8 @@ from tgsr.training import Progress as Progress
 from tgsr.training import Refinement as Refinement
 from tgsr.training import Stopping as Stopping
 from tgsr.training import Training as Training
+from tgsr.report._explain import Explanation as Explanation
+from tgsr.report._explain import explain as explain
 from tgsr.methods import Full as Full
 from tgsr.methods import Method as Method
 from tgsr.methods import Prepared as Prepared

@@ -1,4 +1,4 @@
-"""`compare`: the same problem by several methods and seeds at one budget, and whether transfer helped, without a truth."""
+"""`compare`: the same problem by several methods and seeds at one budget: did transfer help?"""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MethodRun:
 
 @dataclass(frozen=True, eq=False)
 class TruthCheck:
-    """What the truth says, for evaluation only: errors of every run (None where it failed), and per method the answer."""
+    """What the truth says, for evaluation only: errors of every run (None where it failed), an answer per method."""
 
     errors: dict[tuple[str, int], Errors | None]
     says: dict[str, str]
@@ -55,7 +55,7 @@ class TruthCheck:
 
 @dataclass(frozen=True, eq=False)
 class MethodComparison:
-    """Runs by seed and method, the verdict on each transfer method, and what a reader must know. `print` shows it all."""
+    """Runs by seed and method, the verdict on each transfer method, and what a reader must know."""
 
     name: str
     methods: tuple[str, ...]
@@ -71,16 +71,20 @@ class MethodComparison:
         return all(run.measured.ok for run in self.runs.values())
 
     def check(self, truth: Truth) -> TruthCheck:
-        """Errors against the truth: helped (hurt) where a method's mean parameter error is lower (higher) by over 10 %."""
+        """Errors against the truth: did a method lower, or raise, the mean parameter error by over 10 %?"""
         errors = {
             key: evaluate(run.result, truth) if run.result is not None and run.measured.ok else None
             for key, run in self.runs.items()
         }
         check = TruthCheck(errors, {})
         if truth.unknowns:
-            mean = [[math.inf if (e := errors[m, s]) is None else e.parameter for s in self.seeds] for m in self.methods]
+            mean = [
+                [math.inf if (e := errors[m, s]) is None else e.parameter for s in self.seeds] for m in self.methods
+            ]
             base = mean[self.methods.index(BASE)]
-            check.says.update((m, truth_says(one, base)) for m, one in zip(self.methods, mean, strict=True) if m != BASE)
+            check.says.update(
+                (m, truth_says(one, base)) for m, one in zip(self.methods, mean, strict=True) if m != BASE
+            )
         return check
 
     def __str__(self) -> str:
@@ -111,8 +115,8 @@ def compare(
 ) -> MethodComparison:
     """Solve `problem` by every method at every seed, and judge each transfer against the random start.
 
-    The share `held_out` of each data set's readings is left out of training and only looked at afterwards. All runs of a
-    seed have the same architecture (the source's), readings, points, first guesses and budget. With `out` every run is
+    The share `held_out` of each data set's readings is left out of training and only looked at afterwards. All runs
+    of a seed have the same architecture (the source's), readings, points, first guesses and budget. With `out` every run is
     kept: the same call again computes only what is missing.
     """
     chosen, numbers = _methods(methods), _seeds(seeds)
@@ -125,7 +129,9 @@ def compare(
         part, held = split(problem, share, seed)
         found: dict[str, Result | TgsrError] = {}
         for i, method in enumerate(chosen):
-            told = _telling(progress, f"{method.name}, seed {seed} ({k * len(chosen) + i + 1} of {len(numbers) * len(chosen)})")
+            told = _telling(
+                progress, f"{method.name}, seed {seed} ({k * len(chosen) + i + 1} of {len(numbers) * len(chosen)})"
+            )
             try:
                 found[method.name] = transfer(
                     part, saved, method=method, training=plan, budget=budget, seed=seed, out=out, progress=told
@@ -220,7 +226,7 @@ def _curve(result: Result, weights: dict[str, float]) -> np.ndarray:
 
 
 def _weights(problem: Problem, source: SavedNetwork, plan: Training, seed: int) -> dict[str, float] | None:
-    """Weight of every part of the loss; None where runs follow their own estimate of the noise, each with its own loss."""
+    """Weight of every part of the loss; None where each run estimates the noise and so has its own loss."""
     with computing():
         objective = build_objective(problem, MLP(source.widths[1:-1], source.activation), plan.points, seed)
         weighing = Weighing(objective, plan.weight_table)
@@ -237,14 +243,20 @@ def _telling(progress: Callable[[Progress], None] | None, run: str) -> Callable[
 
 def _notes(problem: Problem, share: float, part: Problem, plan: Training) -> list[str]:
     total, left = (sum(len(data) for data in p.data) for p in (problem, part))
-    notes = [f"{total - left} of {total} readings were held out, other ones at each seed; estimates come from the rest."]
+    notes = [
+        f"{total - left} of {total} readings were held out, other ones at each seed; estimates come from the rest."
+    ]
     if left == total:
-        why = f"only {total} readings, of fewer than {LEAST} none can be spared" if 0 < share and total else "none asked for"
+        why = (
+            f"only {total} readings, of fewer than {LEAST} none can be spared"
+            if share > 0 and total
+            else "none asked for"
+        )
         notes = [f"No readings were held out ({why if total else 'there are none'}): the verdict rests on the loss."]
     if plan.weights is None and any(noise.estimated for data in problem.data for noise in data.noise.values()):
         notes.append(
-            "The noise is estimated by each run, so losses are not on one scale: neither they nor the costs are compared. "
-            "State noise=... for a sharper verdict."
+            "The noise is estimated by each run, so losses are not on one scale: neither they nor the costs are "
+            "compared. State noise=... for a sharper verdict."
         )
     return notes
 
@@ -265,7 +277,9 @@ def _methods(methods: Sequence[str | Method]) -> list[Method]:
 def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
     whole = isinstance(seeds, (int, np.integer)) and not isinstance(seeds, bool)
     if whole and not 1 <= int(seeds) <= 1000:  # type: ignore[arg-type]
-        raise InputError(f"seeds is {seeds}", field="seeds", remedy="Give their number, from 1 to 1000, or a list of seeds")
+        raise InputError(
+            f"seeds is {seeds}", field="seeds", remedy="Give their number, from 1 to 1000, or a list of seeds"
+        )
     listed = list(range(int(seeds))) if whole else list(seeds) if isinstance(seeds, Sequence) else []  # type: ignore[arg-type]
     sound = [isinstance(s, (int, np.integer)) and not isinstance(s, bool) and 0 <= s < 2**63 for s in listed]
     if not listed or not all(sound) or len(set(listed)) < len(listed):

@@ -11,10 +11,14 @@ from tgsr._runs import as_json
 
 
 def comparison_text(comparison: MethodComparison, check: TruthCheck | None = None) -> str:
-    """The table of runs, agreement, the verdicts and the notes; errors against a truth beside them where there is one."""
-    parts = [f"{comparison.name}: {', '.join(comparison.methods)} at {len(comparison.seeds)} seed(s)", "", _table(comparison, check)]
+    """The table of runs, agreement, verdicts and notes; errors against a truth beside them where there is one."""
+    parts = [
+        f"{comparison.name}: {', '.join(comparison.methods)} at {len(comparison.seeds)} seed(s)",
+        "",
+        _table(comparison, check),
+    ]
     failed = {f"{m}: {run.sentence}" for (m, _), run in comparison.runs.items() if not run.measured.ok}
-    parts += sorted(failed) + ["", *agreements(comparison), *comparison.notes, ""]
+    parts += [*sorted(failed), "", *agreements(comparison), *comparison.notes, ""]
     for method, verdict in comparison.verdicts.items():
         parts.append(str(verdict))
         if check is not None and method in check.says:

@@ -18,8 +18,8 @@ LEAST = 10  # readings: of fewer, none can be spared
 def split(problem: Problem, fraction: float, seed: int) -> tuple[Problem, tuple[Data, ...]]:
     """(the problem with the readings to train on, the others): the share `fraction` of each data set, by lot.
 
-    The lot falls by `stream(seed, "observations")`, so every method sees the same rows at a seed. A field keeps at least
-    one reading in each data set. With fewer than 10 readings nothing is held out.
+    The lot falls by `stream(seed, "observations")`, so every method sees the same rows at a seed. A field keeps at
+    least one reading in each data set. With fewer than 10 readings nothing is held out.
     """
     draw = stream(seed, "observations")
     if fraction == 0 or sum(len(data) for data in problem.data) < LEAST:

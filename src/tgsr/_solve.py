@@ -264,8 +264,9 @@ def estimates_of(
                 "Either the noise is larger than stated, or the equations do not describe these data."
             )
     for i, transform in enumerate(transforms):
-        value, slope = float(transform.value(raw[i])), transform.slope(raw[i])
-        ends = sorted(float(transform.value(raw[i] + sign * NORMAL_95 * spread[i])) for sign in (-1, 1))
+        with np.errstate(all="ignore"):  # a failed fit, or an end far out, may be NaN or infinite, and says so itself
+            value, slope = float(transform.value(raw[i])), transform.slope(raw[i])
+            ends = sorted(float(transform.value(raw[i] + sign * NORMAL_95 * spread[i])) for sign in (-1, 1))
         sure = known is None or not bool(known.undetermined[i])
         out[names[i]] = Estimate(
             value,

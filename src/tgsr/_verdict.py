@@ -24,13 +24,13 @@ runs that end in the same minimum differ by far less than 10 %."""
 HELD_OUT_ERRORS = 2.0
 """Standard errors of the paired difference of misfits over the held-out readings: chance exceeds them 1 time in 20."""
 HELD_OUT_RATIO = 1.05
-"""And the larger misfit must exceed the smaller one by this: pairing makes tiny differences certain, and a fit that is off
-by a fifth of the noise everywhere, which no reading could show, has a misfit of 1.04 instead of 1."""
+"""And the larger misfit must exceed the smaller one by this: pairing makes tiny differences certain, and a fit that is
+off by a fifth of the noise everywhere, which no reading could show, has a misfit of 1.04 instead of 1."""
 NEAR_BEST = 1.05
-"""The loss at which a run has arrived, over the best final loss of all methods at its seed: half of LOSS_RATIO's margin,
-so that runs of like quality have usually arrived."""
+"""The loss at which a run has arrived, over the best final loss of all methods at its seed: half of LOSS_RATIO's
+margin, so that runs of like quality have usually arrived."""
 COST_RATIO = 1.5
-"""Closures are clearly fewer at 2/3 of the other's: line searches and outer epochs of 20 steps move them by some 10 %."""
+"""Closures are clearly fewer at 2/3 of the other's: another draw of points moves them by some 10 %."""
 AGREEMENT = 3.0
 """Combined standard errors within which two estimates agree: chance exceeds them 1 time in 370."""
 TRUTH_MARGIN = 0.10
@@ -56,7 +56,7 @@ class Measured:
 
     @property
     def held_out(self) -> tuple[float, float]:
-        """Misfit of the held-out readings, and its standard error: `mean 2 rho(z)`, 1 for a perfect fit to Gaussian noise."""
+        """Misfit of the held-out readings, `mean 2 rho(z)` (about 1 for a good fit), and its standard error."""
         d = self.deviances
         return (float(d.mean()), _standard_error(d)) if d.size else (math.nan, math.nan)
 
@@ -101,7 +101,8 @@ def judge_seed(run: Measured, base: Measured) -> SeedVerdict:
         found = f"; {wrong} {apart[0]} is {apart[1]:.1f} combined standard errors away" if apart else ""
         return SeedVerdict(run.seed, quality, "quality", fits + found)
     if apart:
-        words = f"both fit alike ({fits or 'nothing to compare'}) with {apart[0]} {apart[1]:.1f} combined standard errors apart"
+        gap = f"{apart[0]} {apart[1]:.1f} combined standard errors apart"
+        words = f"both fit alike ({fits or 'nothing to compare'}) with {gap}"
         return SeedVerdict(run.seed, 0, "", words)
     return _judge_cost(run, base, fits)
 
@@ -111,10 +112,9 @@ def judge(method: str, pairs: Sequence[tuple[Measured, Measured]]) -> Verdict:
     seeds = tuple(judge_seed(run, base) for run, base in pairs)
     better, worse, n = (sum(s.score > 0 for s in seeds), sum(s.score < 0 for s in seeds), len(seeds))
     verdict = HELPED if 2 * better > n and not worse else HURT if 2 * worse > n and not better else OPEN
-    counts = f"{_of(better, n)} clearly better, {_of(worse, n)} clearly worse than a random start"
+    counts = f"clearly better in {better} of {n} seed{'s' if n > 1 else ''}, clearly worse in {worse}"
     if verdict == OPEN:
-        told = {s.words: s for s in seeds}.values()
-        reason = f"{counts}. " + "; ".join(f"seed {s.seed}: {s.words}" for s in told)
+        reason = f"{_capital(counts)}. " + "; ".join(f"seed {s.seed}: {s.words}" for s in seeds)
         by = ""
     else:
         deciding = [s for s in seeds if s.score]
@@ -125,7 +125,7 @@ def judge(method: str, pairs: Sequence[tuple[Measured, Measured]]) -> Verdict:
 
 
 def disagreement(run: Measured, other: Measured) -> tuple[str, float] | None:
-    """The unknown on which two runs differ most, and by how many combined standard errors, if by more than AGREEMENT."""
+    """The unknown on which two runs differ most, and by how many combined errors, if by more than AGREEMENT."""
     name, size = farthest(run, other)
     return (name, size) if size > AGREEMENT else None
 
@@ -155,14 +155,15 @@ def truth_says(errors: Sequence[float], base: Sequence[float]) -> str:
 def _judge_cost(run: Measured, base: Measured, fits: str) -> SeedVerdict:
     """Quality is alike: who arrived sooner? A run that never arrived costs at least what it has spent."""
     mine, other = (m.cost if math.isfinite(m.cost) else float(m.closures) for m in (run, base))
-    words = f"alike in quality{f' ({fits})' if fits else ''}, {_cost_words(run.cost)} closures against {_cost_words(base.cost)}"
+    alike = f"alike in quality{f' ({fits})' if fits else ''}"
+    words = f"{alike}, {_cost_words(run.cost)} closures against {_cost_words(base.cost)}"
     score = 0
     if math.isfinite(base.cost) and mine >= COST_RATIO * other:
         score = -1
     elif math.isfinite(run.cost) and other >= COST_RATIO * mine:
         score = 1
     if math.isnan(run.cost):
-        words = f"alike in quality{f' ({fits})' if fits else ''}; the cost of getting there cannot be compared"
+        words = f"{alike}; the cost of getting there cannot be compared"
     return SeedVerdict(run.seed, score, "cost" if score else "", words)
 
 
@@ -191,11 +192,13 @@ def _reason(by: str, pairs: Sequence[tuple[Measured, Measured]], counts: str) ->
     if by == "cost":
         spent = [math.log(max(a.cost if math.isfinite(a.cost) else a.closures, 1.0)
                           / max(b.cost if math.isfinite(b.cost) else b.closures, 1.0)) for a, b in pairs]  # fmt: skip
-        return f"It reached the same quality with {_median(spent)} times the closures (median): {counts}"
+        return f"It reached the same quality with {_median(spent)} times the closures (median), {counts}"
     losses = [math.log(a.loss / b.loss) for a, b in pairs if a.loss > 0 and b.loss > 0]
     held = [math.log(a.held_out[0] / b.held_out[0]) for a, b in pairs if a.held_out[0] > 0 and b.held_out[0] > 0]
-    parts = [f"{what} {_median(logs)} times" for what, logs in (("a loss", losses), ("a held-out misfit", held)) if logs]
-    first = f"At the same budget it ended with {' and '.join(parts)} the random start's (median): {counts}"
+    parts = [
+        f"{what} {_median(logs)} times" for what, logs in (("a loss", losses), ("a held-out misfit", held)) if logs
+    ]
+    first = f"At the same budget it ended with {' and '.join(parts)} the random start's (median), {counts}"
     apart = [found for a, b in pairs if (found := disagreement(a, b))]
     if not apart:
         return f"{first}; the estimates agree"
@@ -207,8 +210,8 @@ def _median(logs: Sequence[float]) -> str:
     return f"{math.exp(float(np.median(logs))):.3g}"
 
 
-def _of(count: int, n: int) -> str:
-    return f"{count} of {n} seed{'s' if n > 1 else ''}"
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _ratio_words(what: str, mine: float, other: float) -> str:
@@ -221,5 +224,3 @@ def _held_words(run: Measured, base: Measured) -> str:
 
 def _cost_words(cost: float) -> str:
     return f"{cost:.0f}" if math.isfinite(cost) else "never enough"
-
-

@@ -150,6 +150,7 @@ def table(results: list[tgsr.Result], errors: list[tgsr.Errors], truth: tgsr.Tru
             f"\neps at Pe = {TARGET:g}: truth {eps:g}, first guess {results[0].unknowns['eps'].guess:g}, "
             f"{effort.readings} readings with 0.5 % noise\n",
             *lines,
+            *(f"Warning ({result.method}): {text}" for result in results for text in result.warnings),
             "\nThe prescribed values on the sides contain the layer's profile, so eps would be found with fewer",
             "readings too; the standard errors speak of the noise of the readings alone.",
         ]

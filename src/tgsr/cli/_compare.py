@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     default="3",
     show_default=True,
     metavar="N",
-    help="How many seeds, from 0; or several, as in 3,5,8. One other seed: 7,",
+    help="How many seeds, counted from 0; or several seeds, as in 3,5,8.",
 )
 @click.option(
     "--held-out",
@@ -72,8 +73,8 @@ def command(source: str, file: str, threads: int | None, as_json: bool, quiet: b
     """Solve the problem in FILE.py by every method at every seed, from the network of SOURCE, and compare.
 
     Every run has the same budget; runs at the same seed have the same readings, points and first guesses. The verdict
-    on each transfer (helped, hurt or cannot tell) rests on losses, held-out readings, estimates and closures. A variable
-    `truth` in FILE.py is only compared with it. The same command again computes only what is missing.
+    on each transfer (helped, hurt or cannot tell) rests on losses, held-out readings, estimates and closures. A
+    variable `truth` in FILE.py is only compared with it. The same command again computes only what is missing.
     """
     if threads is not None:
         from tgsr._jax import use_threads
@@ -90,7 +91,8 @@ def command(source: str, file: str, threads: int | None, as_json: bool, quiet: b
 
         say(comparison_text(comparison, check))
         if not quiet:
-            say(f"The runs lie in {shown_path(user.path.cwd() / choices['out'])}. To see them: tgsr show {choices['out']}")
+            folder = shown_path(Path(choices["out"]))
+            say(f"\nThe runs lie in {folder}. To list them: tgsr show {folder}")
     if wrong is not None:
         raise wrong
     return 0 if comparison.ok else 1

@@ -19,7 +19,6 @@ from tgsr.cli._write import say, say_json
 _CORE = (
     "jax",
     "jaxlib",
-    "equinox",
     "optax",
     "numpy",
     "scipy",

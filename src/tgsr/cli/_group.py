@@ -21,10 +21,10 @@ from tgsr import __version__
 from tgsr._errors import TgsrError, plain
 from tgsr.cli._write import say
 
-COMMANDS = ("solve", "transfer", "show", "predict", "convert", "methods", "doctor")
+COMMANDS = ("solve", "transfer", "compare", "explain", "show", "predict", "convert", "methods", "doctor")
 INTERNAL, INPUT, INSTALLATION, INTERRUPTED = 1, 2, 3, 130
 CORE = frozenset(
-    "jax jaxlib equinox optax numpy scipy safetensors rich matplotlib threadpoolctl jaxtyping".split()
+    "jax jaxlib optax numpy scipy safetensors rich matplotlib threadpoolctl".split()
 )
 _TRACEBACK = "tgsr.traceback"
 

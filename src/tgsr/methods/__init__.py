@@ -5,6 +5,8 @@ from tgsr.methods._budget import resolved_budget as resolved_budget
 from tgsr.methods._catalogue import as_method as as_method
 from tgsr.methods._catalogue import methods as methods
 from tgsr.methods._bitfit import BitFit as BitFit
+from tgsr.methods._diagnostics import GateCheck as GateCheck
+from tgsr.methods._diagnostics import gate_check as gate_check
 from tgsr.methods._full import Full as Full
 from tgsr.methods._l2_sp import L2SP as L2SP
 from tgsr.methods._lightweight import Lightweight as Lightweight

@@ -77,7 +77,10 @@ def _loss(result: Result, ax: Axes) -> None:
     _phases(result, ax)
     hidden = len(history.parts) - len(shown)
     _logarithmic(ax, f"loss; parts unweighted ({hidden} small ones not drawn)" if hidden else "loss; parts unweighted")
-    _legend(ax)
+    bottom, top = ax.get_ylim()
+    if ax.get_yscale() == "log":  # room for the legend above the curves
+        ax.set_ylim(bottom, top * (top / bottom) ** 0.45)
+    ax.legend(loc="upper right", ncols=2, columnspacing=1.2)
 
 
 def _losses(results: Sequence[Result], labels: Sequence[str], ax: Axes) -> None:

@@ -189,7 +189,8 @@ class _Loop:
         start, self.cursor.seconds = self.cursor.seconds, self.cursor.seconds + time.perf_counter() - begin
         transforms = self.objective.surrogate.transforms
         raw = np.asarray(trace.raw)
-        values = np.stack([t.value(raw[:, i]) for i, t in enumerate(transforms)], axis=1) if transforms else raw
+        with np.errstate(all="ignore"):  # what diverges may overflow on the way to physical units
+            values = np.stack([t.value(raw[:, i]) for i, t in enumerate(transforms)], axis=1) if transforms else raw
         self.history.extend(number, trace, values, start, self.cursor.seconds, spent)
         self.cursor.epoch += 1
         if self.progress is not None:

@@ -22,6 +22,7 @@ from tgsr.network._propagate import Channels, Tape
 from tgsr.methods.tgsr._options import TgsrOptions
 from tgsr.methods.tgsr._scores import moments
 
+Probes = list[dict[int, list[jax.Array]]]  # per point set, network and layer: (channels, points, width)
 MAIN = 0  # the network that outputs the fields; unknown fields are not transferred and not scored
 
 
@@ -50,10 +51,11 @@ def collect(
     # `moments` multiplies z by dL/dz; a gate may have multiplied already, so the other factor is one.
     pooled = [np.concatenate(rows) for rows in z]
     products = [np.concatenate(rows) for rows in gated]
-    return Evidence(
-        tuple(moments(product, np.ones_like(product))[0] for product in products),
-        tuple(moments(rows, np.ones_like(rows))[1] for rows in pooled),
-    )
+    with np.errstate(all="ignore"):  # what is not finite is looked for, and named by its layer, in scoring
+        return Evidence(
+            tuple(moments(product, np.ones_like(product))[0] for product in products),
+            tuple(moments(rows, np.ones_like(rows))[1] for rows in pooled),
+        )
 
 
 @functools.lru_cache(maxsize=8)
@@ -75,6 +77,42 @@ def _real_rows(rows: np.ndarray, real: np.ndarray) -> np.ndarray:
     return rows[np.tile(real, len(rows) // len(real))]
 
 
+def no_probes(objective: Objective, number: int, points: int) -> Probes:
+    """Zeros to add to every channel of every pre-activation of a term, per point set."""
+    nets = objective.surrogate.nets
+    needs = [objective.surrogate.needs(wanted) for wanted in objective.plans[number].wanted]
+    return [
+        {net: [jnp.zeros((len(c), points, o)) for _, o in nets[net].shapes] for net, c in need.items()} for need in needs
+    ]
+
+
+def probed_tapes(
+    objective: Objective, number: int, theta: jax.Array, term: TermBatch, probes: Probes
+) -> list[dict[int, Tape]]:
+    """Forward passes of a term with its probes added."""
+    wanted = objective.plans[number].wanted
+    return [
+        objective.surrogate.tapes(theta, x, one, probes=probe) for x, one, probe in zip(term.x, wanted, probes, strict=True)
+    ]
+
+
+def probed_loss(
+    objective: Objective,
+    number: int,
+    theta: jax.Array,
+    term: TermBatch,
+    controls: Controls,
+    weights: jax.Array,
+    probes: Probes,
+) -> jax.Array:
+    """What a block of one term adds to the loss, as a function of its probes (and of theta)."""
+    surrogate, parts = objective.surrogate, objective.plans[number].term.parts
+    getters = [surrogate.getter(one) for one in probed_tapes(objective, number, theta, term, probes)]
+    place = Place(getters, term.x, surrogate.unknowns(theta), term.stored, controls.sigma)
+    rows = objective.scaled(number, [part.row(place) for part in parts])
+    return sum((w * jnp.sum(term.share * row * row) for w, row in zip(weights, rows, strict=True)), jnp.zeros(()))
+
+
 def neuron_products(
     objective: Objective,
     number: int,
@@ -87,30 +125,11 @@ def neuron_products(
     """(z, gated) per hidden layer at a block of one term: gated is z dL/dz, or its variants, one row per entry."""
     surrogate, plan = objective.surrogate, objective.plans[number]
     needs = [surrogate.needs(wanted) for wanted in plan.wanted]
-    points = term.share.shape[0]
     shapes = surrogate.nets[MAIN].shapes
     layers = surrogate.layers(theta)[MAIN]
-
-    def zeros() -> list[dict[int, list[jax.Array]]]:
-        return [
-            {net: [jnp.zeros((len(c), points, o)) for _, o in surrogate.nets[net].shapes] for net, c in need.items()}
-            for need in needs
-        ]
-
-    def tapes_at(probes):  # type: ignore[no-untyped-def]
-        return [
-            surrogate.tapes(theta, x, wanted, probes=probe)
-            for x, wanted, probe in zip(term.x, plan.wanted, probes, strict=True)
-        ]
-
-    def loss(probes):  # type: ignore[no-untyped-def]
-        getters = [surrogate.getter(one) for one in tapes_at(probes)]
-        place = Place(getters, term.x, surrogate.unknowns(theta), term.stored, controls.sigma)
-        rows = objective.scaled(number, [part.row(place) for part in plan.term.parts])
-        return sum(w * jnp.sum(term.share * row * row) for w, row in zip(weights, rows, strict=True))
-
-    gradients = jax.grad(loss)(zeros())
-    tapes = tapes_at(zeros())
+    zeros = no_probes(objective, number, term.share.shape[0])
+    gradients = jax.grad(lambda probes: probed_loss(objective, number, theta, term, controls, weights, probes))(zeros)
+    tapes = probed_tapes(objective, number, theta, term, zeros)
     z_out: list[jax.Array] = []
     gated: list[jax.Array] = []
     for layer in range(len(shapes) - 1):

@@ -1,0 +1,151 @@
+"""What every method of the catalogue promises, whatever it does."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import jax
+import method_cases
+import numpy as np
+import pytest
+from method_cases import SEED, Observe, Seen, observer, own_objective, setting, source, target
+
+import tgsr
+from tgsr.methods import Method, Scratch, Tgsr, TgsrOptions, as_method, methods, resolved_budget
+from tgsr.methods._tgsr import AdaptOnly
+from tgsr.network._saved import SavedNetwork
+from tgsr.training import Start, Stopping, Training, train
+
+NAMES = list(methods())
+FREEZING = ("lightweight", "bitfit", "lora", "linear-head")
+
+
+@cache
+def once(name: str) -> Seen:
+    with pytest.MonkeyPatch.context() as patch:
+        return observer(patch)(name)
+
+
+@pytest.fixture
+def observe(monkeypatch: pytest.MonkeyPatch) -> Observe:
+    return observer(monkeypatch)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_input_same_kind_of_answer(name: str, observe: Observe) -> None:
+    before = source().fingerprint()
+    problem = target().data[0].values["u"].copy()
+    seen, again = once(name), observe(name)
+    result = seen.result
+    assert isinstance(as_method(name), Method)
+    assert isinstance(result, tgsr.Result)
+    assert result.outcome.ok
+    assert (result.method, list(result.unknowns), result.network.widths) == (name, ["k"], (1, 5, 5, 1))
+    assert result.fingerprint == again.result.fingerprint
+    assert result.closures == again.result.closures
+    for stage, arrays in result.stages.items():
+        for key, array in arrays.items():
+            if key not in ("seconds", "peak_mib"):
+                np.testing.assert_array_equal(array, again.result.stages[stage][key])
+    assert result.history["loss"][-1] < result.history["loss"][0]
+    assert source().fingerprint() == before
+    np.testing.assert_array_equal(target().data[0].values["u"], problem)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_main_training_sees_the_same_points_readings_and_first_guess(name: str) -> None:
+    seen = once(name)
+    wanted, found = (jax.tree.leaves(batch) for batch in (own_objective().draw(SEED), seen.trained.batch))
+    for a, b in zip(wanted, found, strict=True):
+        np.testing.assert_array_equal(a, b)
+    fresh = setting().fresh
+    if "adaptation" not in seen.result.stages:
+        assert seen.start.theta[-1] == fresh[-1]  # the unknown's own first guess, never the source's value
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_frozen_keeps_its_bits(name: str) -> None:
+    seen = once(name)
+    assert (seen.start.mask is not None) == (name in FREEZING)
+    frozen = np.zeros(len(seen.start.theta), bool) if seen.start.mask is None else seen.start.mask == 0
+    before, after = np.asarray(seen.start.theta), np.asarray(seen.trained.theta)
+    assert before[frozen].tobytes() == after[frozen].tobytes()
+    assert not frozen[-1]
+    assert np.mean(before[~frozen] != after[~frozen]) > 0.9
+
+
+PHASES = (
+    tgsr.LevenbergMarquardt(3, 3),
+    tgsr.LBFGS(1, 20, 50, 0.1, Stopping(0.0, 1)),  # the adaptation's: compiled already
+    tgsr.Adam(2, 5),
+    tgsr.PaperLBFGS(2, 5, 5),
+)
+
+
+@pytest.mark.parametrize("phase", PHASES, ids=lambda phase: phase.name)
+def test_every_optimiser_keeps_frozen_bits(phase: tgsr.Training) -> None:
+    objective, theta = own_objective(), setting().fresh
+    mask = (np.random.default_rng(0).random(theta.size) < 0.5).astype(float)
+    theta = theta.at[np.flatnonzero(mask == 0)[0]].set(-0.0)  # a sign is a bit, too
+    batch = objective.draw(SEED)
+    ended = train(objective, Start(theta, mask), Training(phases=(phase,)), SEED, batch=batch)
+    before, after = np.asarray(theta), np.asarray(ended.theta)
+    assert before[mask == 0].tobytes() == after[mask == 0].tobytes()
+    assert np.all(before[mask == 1] != after[mask == 1])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_method_spends_more_than_the_matched_budget(name: str) -> None:
+    whole = resolved_budget(own_objective(), method_cases.TRAINING, "matched")
+    assert whole.closures == 20 + 3 * 6  # one outer epoch of adaptation, three of main training
+    assert 0 < once(name).result.closures <= whole.closures
+
+
+CONTROLS = ("adapt-only", "random-reset", "random-decay", "score-shuffled", "magnitude-decay")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_streams_are_shared_until_methods_differ(name: str) -> None:
+    drawn = [call for call in once(name).streams if call[1] not in ("resets", "scoring")]
+    like = "tgsr" if name in CONTROLS else "full" if name != "tgsr" else "adapt-only"
+    assert drawn == [call for call in once(like).streams if call[1] != "scoring"]
+    if name in CONTROLS[1:]:
+        assert [c for c in once(name).streams if c[1] != "resets"] == once("tgsr").streams
+    assert {call[0] for call in once(name).streams} == {SEED}
+    assert any(call[1] == "init" for call in drawn)
+
+
+@pytest.mark.parametrize("name", CONTROLS[1:])
+def test_a_control_starts_where_tgsr_does_until_the_correction(name: str) -> None:
+    mine, tgsr_ = once(name).result.stages, once("tgsr").result.stages
+    np.testing.assert_array_equal(mine["adaptation"]["values"], tgsr_["adaptation"]["values"])
+    for key in ("layer1.T", "layer2.V"):
+        np.testing.assert_array_equal(mine["correction"][key], tgsr_["correction"][key])
+    assert once(name).result.fingerprint != once("tgsr").result.fingerprint
+
+
+@pytest.mark.parametrize("budget", ["matched", "paper"])
+def test_without_decay_tgsr_is_the_adaptation_alone(budget: str, observe: Observe) -> None:
+    options = TgsrOptions(gamma_m=1.0, gamma_min=1.0)
+    off, alone = (observe(kind(options), budget=budget).result for kind in (Tgsr, AdaptOnly))
+    assert off.fingerprint == alone.fingerprint
+    assert off.closures == alone.closures
+    np.testing.assert_array_equal(off.history["loss"], alone.history["loss"])
+    assert off.fingerprint != observe("tgsr", budget=budget).result.fingerprint
+
+
+class Untouchable(SavedNetwork):
+    """A source that cannot be looked at."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __getattribute__(self, name: str) -> object:
+        raise AssertionError(f"the source's {name} was read")
+
+
+def test_scratch_never_reads_the_source() -> None:
+    here = setting(source=Untouchable())
+    np.testing.assert_array_equal(Scratch().prepare(here).start.theta, here.fresh)
+    with pytest.raises(AssertionError, match="was read"):
+        as_method("full").prepare(here)
