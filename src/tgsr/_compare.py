@@ -24,7 +24,7 @@ from tgsr.loss import build_objective
 from tgsr.methods import Method, as_method
 from tgsr.network._propagate import MLP
 from tgsr.network._saved import SavedNetwork
-from tgsr.problem import Problem
+from tgsr.problem import Data, Problem
 from tgsr.training import Progress, Training, as_training
 from tgsr.training._controls import Weighing
 
@@ -116,8 +116,8 @@ def compare(
     """Solve `problem` by every method at every seed, and judge each transfer against the random start.
 
     The share `held_out` of each data set's readings is left out of training and only looked at afterwards. All runs
-    of a seed have the same architecture (the source's), readings, points, first guesses and budget. With `out` every run is
-    kept: the same call again computes only what is missing.
+    of a seed have the same architecture (the source's), readings, points, first guesses and budget. With `out` every
+    run is kept: the same call again computes only what is missing.
     """
     chosen, numbers = _methods(methods), _seeds(seeds)
     share, plan, saved = _share(held_out), as_training(training), as_source(source)
@@ -189,8 +189,8 @@ def _agreement(what: str, pairs: Sequence[tuple[str, Measured, Measured]]) -> st
     return f"{what} disagree: {where} differ by {size:.1f} combined standard errors in {name}."
 
 
-def _measured(  # type: ignore[no-untyped-def]
-    found: dict[str, Result | TgsrError], seed: int, held, weights: dict[str, float] | None
+def _measured(
+    found: dict[str, Result | TgsrError], seed: int, held: Sequence[Data], weights: dict[str, float] | None
 ) -> dict[str, Measured]:
     """The numbers of one seed. The cost speaks of the best final loss among all its methods."""
     good = {name: r for name, r in found.items() if isinstance(r, Result) and r.outcome.ok}

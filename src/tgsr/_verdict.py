@@ -154,17 +154,21 @@ def truth_says(errors: Sequence[float], base: Sequence[float]) -> str:
 
 def _judge_cost(run: Measured, base: Measured, fits: str) -> SeedVerdict:
     """Quality is alike: who arrived sooner? A run that never arrived costs at least what it has spent."""
-    mine, other = (m.cost if math.isfinite(m.cost) else float(m.closures) for m in (run, base))
     alike = f"alike in quality{f' ({fits})' if fits else ''}"
-    words = f"{alike}, {_cost_words(run.cost)} closures against {_cost_words(base.cost)}"
+    if math.isnan(run.cost) or math.isnan(base.cost):
+        return SeedVerdict(run.seed, 0, "", f"{alike}; the cost of getting there cannot be compared")
+    mine, other = _least_cost(run), _least_cost(base)
     score = 0
     if math.isfinite(base.cost) and mine >= COST_RATIO * other:
         score = -1
     elif math.isfinite(run.cost) and other >= COST_RATIO * mine:
         score = 1
-    if math.isnan(run.cost):
-        words = f"{alike}; the cost of getting there cannot be compared"
+    words = f"{alike}, {_cost_words(run.cost)} closures against {_cost_words(base.cost)}"
     return SeedVerdict(run.seed, score, "cost" if score else "", words)
+
+
+def _least_cost(run: Measured) -> float:
+    return run.cost if math.isfinite(run.cost) else float(run.closures)
 
 
 def _clearly_lower(base: float, run: float, ratio: float) -> int:
@@ -190,8 +194,7 @@ def _reason(by: str, pairs: Sequence[tuple[Measured, Measured]], counts: str) ->
     if by == "outcome":
         return f"One of the two failed where the other did not: {counts}"
     if by == "cost":
-        spent = [math.log(max(a.cost if math.isfinite(a.cost) else a.closures, 1.0)
-                          / max(b.cost if math.isfinite(b.cost) else b.closures, 1.0)) for a, b in pairs]  # fmt: skip
+        spent = [math.log(max(_least_cost(a), 1.0) / max(_least_cost(b), 1.0)) for a, b in pairs]
         return f"It reached the same quality with {_median(spent)} times the closures (median), {counts}"
     losses = [math.log(a.loss / b.loss) for a, b in pairs if a.loss > 0 and b.loss > 0]
     held = [math.log(a.held_out[0] / b.held_out[0]) for a, b in pairs if a.held_out[0] > 0 and b.held_out[0] > 0]

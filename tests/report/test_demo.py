@@ -9,7 +9,6 @@ from click.testing import CliRunner
 
 from tgsr.demo import METHODS, QUICK, Display, Effort, main
 from tgsr.demo import run as run_demo
-from tgsr.tasks import boundary_layer
 from tgsr.training import Progress
 
 
@@ -22,20 +21,6 @@ def test_the_time_left_counts_the_runs_to_come_and_not_the_compiler(capsys: pyte
     assert lines[1].endswith("measuring the time left")
     assert lines[3].endswith("at most 54 s left")
     assert "\r" not in "".join(lines)
-
-
-def test_the_task_has_its_truth_apart() -> None:
-    problem, truth = boundary_layer(3)
-    again, _ = boundary_layer(3)
-    other, _ = boundary_layer(4)
-    assert dict(truth.unknowns) == {"eps": 0.01}
-    assert problem.unknown("eps").guess == 0.03
-    assert problem.data[0].fingerprint() == again.data[0].fingerprint() != other.data[0].fingerprint()
-    assert boundary_layer(3, observations=0)[0].data == ()
-    x, y = problem.data[0].points["x"], problem.data[0].points["y"]
-    assert truth.field is not None
-    misfit = (problem.data[0].values["u"] - truth.field(x, y)) / problem.data[0].noise["u"].scale
-    assert abs(float(misfit.std()) - 1.0) < 0.1
 
 
 def test_an_unusable_folder_is_one_line(tmp_path: Path) -> None:

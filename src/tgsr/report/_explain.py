@@ -168,7 +168,7 @@ def explain(run: Result | str | Path) -> Explanation:
     if overhead:
         each = ", ".join(f"{o['stage']} {duration(o['seconds'])} and {o['closures']} closures" for o in overhead)
         text.append(
-            f"Cost before main training: {each}; the whole run took {duration(run.seconds)} and {run.closures} closures."
+            f"Cost before main training: {each}; of {duration(run.seconds)} and {run.closures} closures in all."
         )
     return Explanation(run.name, run.method, "\n".join(text), layers, options, adapted, overhead)
 
@@ -192,17 +192,18 @@ def branch_words(one: Layer, options: TgsrOptions) -> str:
         )
         why = gains if gain > 0 else worse
     else:
-        why = share
+        why = f"two groups are found, but {share}"
     return f"{'signal by rank' if one.branch == 'rank' else 'no signal, as the mixture alone was asked for'}: {why}"
 
 
 def _layer_words(one: Layer, layers: int, options: TgsrOptions, reasoned: bool) -> list[str]:
     n, soft = len(one.gamma), int(one.softened.sum())
     floor = f"{one.at_floor} of them at the floor (below the layer's mean in sensitivity and variance alike)"
+    shallow = " (shallow layers are softened less)" if options.protection == "depth" and layers > 1 else ""
     lines = [
         f"Layer {one.number} of {layers}: {n} neurons, {floor if one.at_floor else 'none at the floor'}.",
         f"  {_capital(branch_words(one, options))}. Signals from {one.signal.min():.2f} to {one.signal.max():.2f}.",
-        f"  Protection leaves {one.eta:.0%} of the signal{' (shallow layers are softened less)' if one.eta < 1 else ''}.",
+        f"  Protection leaves {one.eta:.0%} of the signal{shallow}.",
         f"  Decay factors: mean {one.gamma.mean():.3f}, least {one.gamma.min():.3f}; {soft} of {n} neurons softened, "
         f"that is by {options.softened_from:.0%} or more.",
     ]
@@ -232,7 +233,7 @@ def _adaptation(run: Result) -> tuple[dict[str, float], list[str]]:
     }
     share = f"{closures / run.closures:.0%} of all" if run.closures else "all there were"
     return about, [
-        f"Short adaptation: {about['epochs']} outer epochs, {closures} closures ({share}); the loss went from "
+        f"Short adaptation: {about['epochs']} outer epoch{'s' if about['epochs'] > 1 else ''}, {closures} closures ({share}); the loss went from "
         f"{number(float(loss[0]))} after the first step to {number(float(loss[-1]))}."
     ]
 

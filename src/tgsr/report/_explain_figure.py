@@ -49,13 +49,14 @@ def _scores(ax: Axes, one: Layer, limits: tuple[float, float]) -> None:
     ax.set_title(f"Layer {one.number}: scores, {one.at_floor} at the floor")
     if positive.size and positive.max() > 30 * positive.min():
         ax.set_yscale("log")
-    dots = ax.scatter(np.arange(1, len(order) + 1), one.score[order], c=one.gamma[order], cmap=FIELD_MAP, vmin=limits[0],
-                      vmax=limits[1], s=20, edgecolors=INK, linewidths=0.3, zorder=2)  # fmt: skip
+    rank, look = np.arange(1, len(order) + 1), {"s": 20, "edgecolors": INK, "linewidths": 0.3, "zorder": 2}
+    colours = {"c": one.gamma[order], "cmap": FIELD_MAP, "vmin": limits[0], "vmax": limits[1]}
+    dots = ax.scatter(rank, one.score[order], **colours, **look)
     ax.set_xlabel("rank among the layer's neurons")
     ax.set_ylabel("score")
     bar = ax.figure.colorbar(dots, ax=ax, pad=0.02)
     bar.set_label("decay factor")
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
 
 
 def _mixture(ax: Axes, one: Layer) -> None:
