@@ -4,8 +4,8 @@
         --profile laptop --budget 600 --seeds 3 --repeats 2 --out verdict-runs
 
 TARGET takes the task's own source, SOURCE:TARGET the target of another task as source (a wrong one, over the same
-coordinates), `saturated:TARGET` the task's own source with hidden weights six times too large. Every repeat has readings
-and a source network of its own. The same command goes on where it was stopped.
+coordinates), `saturated:TARGET` the task's own source with hidden weights six times too large. Every repeat has its own
+readings and source network. The same command goes on where it was stopped.
 """
 
 from __future__ import annotations

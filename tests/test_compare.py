@@ -112,7 +112,7 @@ def test_the_reason_gives_the_numbers() -> None:
     apart = run(loss=4.0, estimates={"k": (2.0, 0.03)})
     reason = judge("full", [(apart, BASE)] * 3).reason
     assert "a loss 4 times" in reason
-    assert "worse in 3" in reason
+    assert "clearly worse in 3 of 3 seeds and better in 0" in reason
     assert "k differs by up to 32 combined standard errors, and the worse fit is the wrong one" in reason
     assert "0.2 times the closures" in judge("full", [(run(cost=100.0), BASE)] * 3).reason
 
@@ -139,7 +139,7 @@ def problem(rows: int = 20, noise: float | tgsr.StudentT | None = 0.01, gap: boo
         extra, fields, box = tgsr.Data({"t": t}, {"u": u}, noise=noise), ["u"], {"t": (0.0, 1.0)}
     return tgsr.Problem(
         "decay",
-        coordinates=box,  # type: ignore[arg-type]
+        coordinates=box,
         fields=fields,
         unknowns=[tgsr.Unknown("k", guess=1.0, positive=True)],
         residuals=[decay],

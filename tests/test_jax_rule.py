@@ -105,7 +105,9 @@ def test_the_canary_passes_and_its_verdict_is_kept(cache: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"other": "passed"}', b"\xff\xfe"])
-def test_a_cache_that_says_nothing_is_asked_again(cache: Path, content: str | bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_says_nothing_is_asked_again(
+    cache: Path, content: str | bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cache.parent.mkdir()
     cache.write_bytes(content if isinstance(content, bytes) else content.encode())
     monkeypatch.setattr(_canary, "failures", list)

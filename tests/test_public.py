@@ -13,13 +13,29 @@ import pytest
 import tgsr
 
 PATH = os.pathsep.join(map(os.path.abspath, sys.path))
-HEAVY = ("jax", "jaxlib", "equinox", "optax", "scipy", "numpy", "matplotlib", "rich", "pyarrow", "h5py", "distributed")
+HEAVY = (
+    "jax",
+    "jaxlib",
+    "equinox",
+    "optax",
+    "scipy",
+    "numpy",
+    "matplotlib",
+    "rich",
+    "pyarrow",
+    "h5py",
+    "distributed",
+)
 
 
 def test_importing_loads_nothing_heavy() -> None:
     code = f"import sys, tgsr; print([m for m in {HEAVY!r} if m in sys.modules], tgsr.__version__)"
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": PATH}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": PATH},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.split("]")[0] == "["
 

@@ -115,7 +115,12 @@ def test_predict_broadcasts_and_knows_its_coordinates() -> None:
 
 @pytest.mark.parametrize("outcome", [Outcome.CONVERGED, Outcome.NON_FINITE])
 def test_a_stored_result_comes_back_whole(tmp_path: Path, outcome: Outcome) -> None:
-    one = result(outcome=outcome, sentence=outcome.sentence, warnings=("mind this",), correlation=np.array([[math.nan]]))
+    one = result(
+        outcome=outcome,
+        sentence=outcome.sentence,
+        warnings=("mind this",),
+        correlation=np.array([[math.nan]]),
+    )
     path = one.save(tmp_path)
     back = tgsr.load(path)
     assert back.fingerprint == one.fingerprint

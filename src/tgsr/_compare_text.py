@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
-from tgsr._compare import MethodComparison, TruthCheck, agreements
+from tgsr._compare import MethodComparison, TruthCheck
 from tgsr._errors import plain
 from tgsr._runs import as_json
+from tgsr._verdict import AGREEMENT, Measured, farthest
 
 
 def comparison_text(comparison: MethodComparison, check: TruthCheck | None = None) -> str:
@@ -73,6 +75,40 @@ def comparison_json(comparison: MethodComparison, check: TruthCheck | None = Non
             for method, says in check.says.items()
         }
     return record
+
+
+def agreements(comparison: MethodComparison) -> list[str]:
+    """Do estimates agree between methods at a seed, and between seeds of a method? One sentence each."""
+    runs, lines = {key: run.measured for key, run in comparison.runs.items() if run.measured.ok}, []
+    pairs = [
+        (f"at seed {s} {a} and {b}", runs[a, s], runs[b, s])
+        for s in comparison.seeds
+        for i, a in enumerate(comparison.methods)
+        for b in comparison.methods[i + 1 :]
+        if (a, s) in runs and (b, s) in runs
+    ]
+    lines.append(_agreement("Methods", pairs))
+    if len(comparison.seeds) > 1:
+        pairs = [
+            (f"{m} at seeds {a} and {b}", runs[m, a], runs[m, b])
+            for m in comparison.methods
+            for i, a in enumerate(comparison.seeds)
+            for b in comparison.seeds[i + 1 :]
+            if (m, a) in runs and (m, b) in runs
+        ]
+        lines.append(_agreement("Seeds", pairs))
+    return lines
+
+
+def _agreement(what: str, pairs: Sequence[tuple[str, Measured, Measured]]) -> str:
+    sizes = [(farthest(a, b), where) for where, a, b in pairs]
+    known = [((name, size), where) for (name, size), where in sizes if not math.isnan(size)]
+    if not known:
+        return f"{what}: whether estimates agree is not known, for want of standard errors."
+    (name, size), where = max(known, key=lambda each: each[0][1])
+    if size <= AGREEMENT:
+        return f"{what} agree: estimates differ by at most {size:.1f} combined standard errors ({name}, {where})."
+    return f"{what} disagree: {where} differ by {size:.1f} combined standard errors in {name}."
 
 
 def _table(comparison: MethodComparison, check: TruthCheck | None) -> str:

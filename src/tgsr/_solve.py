@@ -15,12 +15,12 @@ import numpy as np
 
 from tgsr._errors import InputError, plain
 from tgsr._jax import computing
-from tgsr._outcomes import Outcome
 from tgsr._provenance import differences, environment
 from tgsr._random import stream
 from tgsr._result import Estimate, Result
 from tgsr._runs import fill, load
 from tgsr.loss import Objective, build_objective
+from tgsr.methods import BUDGETS, Method, Prepared, Setting, as_method, main_objective, resolved_budget
 from tgsr.network._manifest import read_network
 from tgsr.network._propagate import MLP
 from tgsr.network._saved import SavedNetwork
@@ -31,7 +31,6 @@ from tgsr.storage import RunDirectory, npz_bytes, read_arrays, write_arrays
 from tgsr.training import Keeper, Progress, Trained, Training, as_training, train, uncertainty
 from tgsr.training._controls import misfits
 from tgsr.training._uncertainty import NORMAL_95, Uncertainty
-from tgsr.methods import BUDGETS, Method, Prepared, Setting, as_method, main_objective, resolved_budget
 
 WIDTHS = {1: (32, 32), 2: (24, 24, 24), 3: (28, 28, 28)}  # hidden widths by number of coordinates
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 LOSS_RATIO = 1.1
-"""A final loss is clearly larger beyond this ratio: training stops when an outer epoch gains less than 0.1 %, so two
-runs that end in the same minimum differ by far less than 10 %."""
+"""A final loss is clearly larger beyond this ratio: by default training stops when epochs gain less than 0.1 %, so
+two runs that end in the same minimum differ by far less than 10 %."""
 HELD_OUT_ERRORS = 2.0
 """Standard errors of the paired difference of misfits over the held-out readings: chance exceeds them 1 time in 20."""
 HELD_OUT_RATIO = 1.05
@@ -112,7 +112,10 @@ def judge(method: str, pairs: Sequence[tuple[Measured, Measured]]) -> Verdict:
     seeds = tuple(judge_seed(run, base) for run, base in pairs)
     better, worse, n = (sum(s.score > 0 for s in seeds), sum(s.score < 0 for s in seeds), len(seeds))
     verdict = HELPED if 2 * better > n and not worse else HURT if 2 * worse > n and not better else OPEN
-    counts = f"clearly better in {better} of {n} seed{'s' if n > 1 else ''}, clearly worse in {worse}"
+    tally = [("better", better), ("worse", worse)][:: -1 if verdict == HURT else 1]
+    counts = (
+        f"clearly {tally[0][0]} in {tally[0][1]} of {n} seed{'s' if n > 1 else ''} and {tally[1][0]} in {tally[1][1]}"
+    )
     if verdict == OPEN:
         reason = f"{_capital(counts)}. " + "; ".join(f"seed {s.seed}: {s.words}" for s in seeds)
         by = ""
@@ -133,7 +136,7 @@ def disagreement(run: Measured, other: Measured) -> tuple[str, float] | None:
 def farthest(run: Measured, other: Measured) -> tuple[str, float]:
     """The unknown with the largest difference in combined standard errors (NaN where no errors are known)."""
     found = ("", math.nan)
-    for name in run.estimates.keys() & other.estimates.keys():
+    for name in [each for each in run.estimates if each in other.estimates]:
         (a, sa), (b, sb) = run.estimates[name], other.estimates[name]
         combined = math.hypot(sa, sb)
         if not (math.isfinite(combined) and combined > 0 and math.isfinite(a - b)):
@@ -204,7 +207,8 @@ def _reason(by: str, pairs: Sequence[tuple[Measured, Measured]], counts: str) ->
     first = f"At the same budget it ended with {' and '.join(parts)} the random start's (median), {counts}"
     apart = [found for a, b in pairs if (found := disagreement(a, b))]
     if not apart:
-        return f"{first}; the estimates agree"
+        known = not any(math.isnan(farthest(a, b)[1]) for a, b in pairs)
+        return f"{first}; the estimates agree" if known else first
     name, size = max(apart, key=lambda each: each[1])
     return f"{first}; {name} differs by up to {size:.0f} combined standard errors, and the worse fit is the wrong one"
 

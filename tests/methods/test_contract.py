@@ -1,8 +1,10 @@
-"""What every method of the catalogue promises, whatever it does."""
+"""What every method of the catalogue promises, whatever it does; how a stage that fails is told; what stages cost."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import jax
 import method_cases
@@ -11,7 +13,10 @@ import pytest
 from method_cases import SEED, Observe, Seen, observer, own_objective, setting, source, target
 
 import tgsr
-from tgsr.methods import Method, Scratch, Tgsr, TgsrOptions, as_method, methods, resolved_budget
+from tgsr._errors import InputError
+from tgsr._outcomes import Outcome
+from tgsr.methods import Method, Scratch, Tgsr, TgsrOptions, as_method, gate_check, methods, resolved_budget
+from tgsr.methods import _tgsr as algorithm
 from tgsr.methods._tgsr import AdaptOnly
 from tgsr.network._saved import SavedNetwork
 from tgsr.training import Start, Stopping, Training, train
@@ -157,3 +162,67 @@ def test_scratch_never_reads_the_source() -> None:
     np.testing.assert_array_equal(Scratch().prepare(here).start.theta, here.fresh)
     with pytest.raises(AssertionError, match="was read"):
         as_method("full").prepare(here)
+
+
+# ---- failures and diagnostics
+
+
+def test_a_score_that_is_not_finite_ends_the_transfer_with_its_layer(
+    observe: Observe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collect = algorithm.collect
+
+    def spoilt(*args: Any) -> Any:
+        evidence = collect(*args)
+        first, second = evidence.sensitivity
+        return replace(evidence, sensitivity=(first, np.where(np.arange(5) == 3, np.inf, second)))
+
+    monkeypatch.setattr(algorithm, "collect", spoilt)
+    seen = observe("tgsr")
+    assert seen.result.outcome is Outcome.SCORING
+    assert seen.result.sentence.startswith("Neuron scoring failed: the sensitivity of hidden layer 2 is not finite")
+    assert len(seen.result.history) == 0
+    assert seen.result.closures == seen.result.stages["adaptation"]["closures"][-1] + 3
+    np.testing.assert_array_equal(seen.start.theta, seen.trained.theta)
+    assert observe("adapt-only").result.outcome.ok
+
+
+@pytest.mark.parametrize("name", ["tgsr", "adapt-only", "magnitude-decay"])
+def test_a_failed_adaptation_ends_the_transfer_with_its_stage(
+    name: str, observe: Observe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapt = algorithm.adapt
+    monkeypatch.setattr(algorithm, "adapt", lambda *args: replace(adapt(*args), outcome=Outcome.DIVERGED))
+    seen = observe(name)
+    assert (seen.result.outcome, len(seen.result.history)) == (Outcome.DIVERGED, 0)
+    assert seen.result.sentence.startswith("The short adaptation failed, so nothing was scored or trained: The loss grew")
+
+
+def test_gate_check() -> None:
+    """Close to 1 the first-order predictions are what happens; at 0.9 the check sees most neurons rightly."""
+    here = setting(source=source())
+    close = gate_check(here, probes=7, factor=0.9999)
+    np.testing.assert_allclose(close.predicted_loss_change, close.loss_change, rtol=2e-2, atol=1e-7 * close.loss_change.max())
+    np.testing.assert_allclose(
+        close.predicted_gradient_change, close.gradient_change, rtol=2e-2, atol=1e-6 * close.gradient_change.max()
+    )
+    assert (len(close.score), list(close.layer)) == (7, [1, 1, 1, 1, 2, 2, 2])
+    assert close.gradient_correlation > 0.99
+    paper = gate_check(here)
+    assert len(paper.score) == 10  # no neuron twice
+    assert paper.gradient_correlation > 0.8
+    assert -1.0 <= paper.score_correlation <= 1.0
+    assert "Spearman" in str(paper)
+    with pytest.raises(InputError, match="probes = 0"):
+        gate_check(here, probes=0)
+
+
+def test_the_overhead_of_each_stage_is_recorded_and_moves_no_bit(observe: Observe, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = observe("tgsr").result
+    cost = result.stages["overhead"]
+    assert list(cost["stage"]) == ["adaptation", "scoring", "correction"]
+    assert (cost["seconds"] > 0).all()
+    assert (cost["peak_mib"] > 50).all()
+    monkeypatch.setattr("tgsr.methods._overhead.time.perf_counter", lambda: 0.0)
+    monkeypatch.setattr("tgsr.methods._overhead.PEAK_UNIT", 1e9)
+    assert observe(as_method("tgsr")).result.fingerprint == result.fingerprint

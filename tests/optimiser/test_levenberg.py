@@ -94,7 +94,9 @@ def test_both_spaces_give_the_same_step(linear: tuple[Objective, Batch], damping
     mask = (np.random.default_rng(4).random(objective.surrogate.size) > 0.3).astype(float)
     theta, controls = start_of(objective), controls_of(objective, mask, pull)
 
-    ours, other = (np.asarray(step(objective, space)(theta, batch, jnp.asarray(damping), controls)) for space in (False, True))
+    ours, other = (
+        np.asarray(step(objective, space)(theta, batch, jnp.asarray(damping), controls)) for space in (False, True)
+    )
     np.testing.assert_allclose(ours, other, rtol=1e-8, atol=1e-8 * np.abs(ours).max())
     assert not np.any(ours[mask == 0])
     assert not np.any(other[mask == 0])
@@ -165,6 +167,8 @@ def test_a_curved_valley_in_a_few_steps() -> None:
     own, theta = levenberg(objective, row_count(objective, batch), 40, 0.0), start_of(objective)
     controls = controls_of(objective, mask)
     state, trace = own.epoch(own.start(theta, batch, controls), batch, controls, jnp.zeros(1))
-    np.testing.assert_allclose([float(v) for v in objective.surrogate.unknowns(own.theta(state)).values()], 1.0, atol=1e-7)
+    np.testing.assert_allclose(
+        [float(v) for v in objective.surrogate.unknowns(own.theta(state)).values()], 1.0, atol=1e-7
+    )
     assert np.all(np.diff(np.asarray(trace.loss)) <= 0)
     assert int(np.argmax(np.abs(np.asarray(trace.raw)[:, 0] * objective.problem.unknowns[0].size - 1.0) < 1e-5)) < 40

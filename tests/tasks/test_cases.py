@@ -9,12 +9,15 @@ import subprocess
 import sys
 import types
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import tgsr
 from tgsr._jax import computing
 from tgsr.loss import build_objective
+from tgsr.network._evaluate import evaluate
 from tgsr.tasks import PROFILES, names, task
 from tgsr.tasks._local import gradient, gradient_error, strip_error
 
@@ -117,7 +120,7 @@ def test_a_run_never_reads_the_truth(monkeypatch):
     case = task(STEADY).case(0, "smoke")
     result = tgsr.solve(case.problem, network=case.network, training=case.training, seed=0)
     assert result.outcome.ok
-    assert result.closures <= 60
+    assert result.closures < 120  # a budget of 40 is looked at once per outer epoch
     assert case.problem.spec() == real.problem.spec()
     monkeypatch.undo()
     errors = task(STEADY).measure(result, real.truth)
@@ -189,8 +192,6 @@ def network():
 
 
 def test_gradient_of_a_saved_network_with_its_scales():
-    from tgsr.network._evaluate import evaluate
-
     net, points, h = network(), np.random.default_rng(1).random((20, 2)), 1e-5
     slopes = [(evaluate(net, points + s)["u"] - evaluate(net, points - s)["u"]) / (2 * h) for s in h * np.eye(2)]
     np.testing.assert_allclose(gradient(net, points), np.stack(slopes, axis=1), rtol=1e-6, atol=1e-8)
@@ -198,16 +199,13 @@ def test_gradient_of_a_saved_network_with_its_scales():
 
 def test_local_errors_of_a_scaled_field():
     """A field that is 3 % too large is 3 % off, as is its gradient."""
-    from tgsr.network._evaluate import evaluate
-
     net = network()
 
     def predict(**points):
         return evaluate(net, np.stack([points["x"], points["y"]], axis=1))
 
+    @jax.jit
     def field(x, y):
-        import jax.numpy as jnp
-
         a = jnp.stack([jnp.asarray(x) - 0.5, (jnp.asarray(y) - 0.2) / 4], axis=-1) / 0.5
         for weight, bias in zip(net.weights[:2], net.biases[:2], strict=True):
             a = jnp.tanh(a @ weight + bias)

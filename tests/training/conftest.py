@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,12 @@ BUILT: dict[Any, Any] = {}
 
 def once(problem: Any, mlp: Any, points: Any, seed: int) -> Any:
     """`build_objective`, the same object for the same question (equal in bits: a fresh process shows it)."""
-    key = (_solve.npz_bytes({"spec": str(problem.spec()), "data": _solve.data_bytes(problem).hex()}), mlp, points, seed)
+    key = (
+        _solve.npz_bytes({"spec": str(problem.spec()), "data": _solve.data_bytes(problem).hex()}),
+        mlp,
+        points,
+        seed,
+    )
     if key not in BUILT:
         BUILT[key] = build_objective(problem, mlp, points, seed)
     return BUILT[key]
@@ -36,7 +41,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def straight() -> Iterator[Callable[[str], tgsr.Result]]:
+def straight() -> Callable[[str], tgsr.Result]:
     """The undisturbed run of a kind, once."""
     found: dict[str, tgsr.Result] = {}
 
@@ -45,4 +50,4 @@ def straight() -> Iterator[Callable[[str], tgsr.Result]]:
             found[kind] = cases.solved(kind)
         return found[kind]
 
-    yield run
+    return run

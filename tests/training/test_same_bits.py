@@ -32,7 +32,13 @@ def child(*arguments: object, prepare: Callable[[], None] | None = None, **more:
     command = [sys.executable, str(HERE / "training_cases.py"), *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": PATH}
     return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=prepare, **more
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=prepare,
+        **more,
     )
 
 
@@ -96,12 +102,13 @@ def test_ctrl_c_in_every_outer_epoch_changes_no_bit(
         try:
             result = cases.solved(kind, out=tmp_path, progress=interrupting())
         except InterruptedRunError as stop:
-            assert "Give the same call again to go on from here" in str(stop)
-            assert str(stop.path) in str(stop)
+            text, path = str(stop), stop.path
+            assert "Give the same call again to go on from here" in text
+            assert str(path) in text
             stops += 1
             assert the_run(tmp_path).status().state == "interrupted"
             with pytest.raises(tgsr.InputError, match="interrupted"):
-                tgsr.load(stop.path or "")
+                tgsr.load(path or "")
     # the last outer epoch of the last phase ends the run; a phase change is no place to stop
     assert stops >= sum(phase.epochs for phase in cases.KINDS[kind].phases) - 1
     assert signal.getsignal(signal.SIGINT) is before
@@ -138,7 +145,14 @@ def test_tgsr_interrupted_in_adaptation_and_in_main_training(straight: Straight,
     undisturbed = call(progress=lambda p: seen.append(p.stage))
     assert seen == ["adaptation"] * 3 + ["main"] * 6
     stages = []
-    for at in (1, 1, 1, 2, 2, 2):  # a Ctrl-C in the last epoch of adaptation is not lost on the way to main training
+    for at in (
+        1,
+        1,
+        1,
+        2,
+        2,
+        2,
+    ):  # a Ctrl-C in the last epoch of adaptation is not lost on the way to main training
         with pytest.raises(InterruptedRunError) as stop:
             call(out=tmp_path, progress=interrupting([at]))
         stages.append(str(stop.value).split("stage ")[1].split(";")[0])
@@ -166,9 +180,7 @@ def killed_once(folder: Path, epochs: int, wait: float) -> None:
     process.communicate()
 
 
-def test_killed_and_called_again(
-    straight: Straight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_and_called_again(straight: Straight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     killed_once(tmp_path, 3, 0.01)
     run, seen = the_run(tmp_path), []
     assert run.status().state == "interrupted"
@@ -176,7 +188,7 @@ def test_killed_and_called_again(
     # not here with other threads ...
     monkeypatch.setattr(_jax, "_threads", 7)
     monkeypatch.setattr(_jax, "thread_count", lambda: 7)
-    with pytest.raises(tgsr.InputError, match="threads was 2 and is 7.*Resume it there, or start it anew"):
+    with pytest.raises(tgsr.InputError, match=r"threads was 2 and is 7.*Resume it there, or start it anew"):
         cases.solved("levenberg-marquardt", out=tmp_path)
     monkeypatch.undo()
 
@@ -207,13 +219,15 @@ def test_killed_twenty_times(straight: Straight, tmp_path: Path) -> None:
         killed_once(folder, 1, random.uniform(0.0, 0.4))
         if the_run(folder).status().state == "finished":
             continue
-        assert cases.solved("levenberg-marquardt", out=folder).fingerprint == straight("levenberg-marquardt").fingerprint
+        assert (
+            cases.solved("levenberg-marquardt", out=folder).fingerprint == straight("levenberg-marquardt").fingerprint
+        )
 
 
 @pytest.mark.slow
 def test_a_full_disk_says_so_and_the_run_goes_on_later(straight: Straight, tmp_path: Path) -> None:
     def small_files() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (6000, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3500, resource.RLIM_INFINITY))
 
     out, errors = child("levenberg-marquardt", tmp_path, 0, prepare=small_files).communicate()
     assert "StorageError" in errors.splitlines()[-1], errors

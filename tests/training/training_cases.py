@@ -1,4 +1,4 @@
-"""A decay that takes milliseconds an outer epoch, trained in every way there is; also for the processes that tests start."""
+"""A decay that takes milliseconds an outer epoch, trained in every way; also for the processes that tests start."""
 
 from __future__ import annotations
 

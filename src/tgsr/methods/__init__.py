@@ -15,6 +15,7 @@ from tgsr.methods._lora import LoRA as LoRA
 from tgsr.methods._method import Method as Method
 from tgsr.methods._method import Prepared as Prepared
 from tgsr.methods._method import Setting as Setting
+from tgsr.methods._method import copied as copied
 from tgsr.methods._method import main_objective as main_objective
 from tgsr.methods._partial import Partial as Partial
 from tgsr.methods._scratch import Scratch as Scratch

@@ -47,7 +47,14 @@ def methods() -> dict[str, type]:
     for entry in entry_points(group=ENTRY_POINTS):
         if entry.name in found:
             raise InputError(f"package {entry.value!r} offers a method {entry.name!r}, which exists", field=entry.name)
-        found[entry.name] = entry.load()
+        try:
+            kind = entry.load()
+        except Exception as error:  # another package's code: whatever it raises is told in one line
+            what = f"method {entry.name!r} of {entry.value!r} cannot be loaded ({type(error).__name__}: {plain(error, 200)})"
+            raise InputError(what, field=entry.name, remedy="Repair or remove that package") from error
+        if not (isinstance(kind, type) and callable(getattr(kind, "prepare", None))):
+            raise InputError(f"{entry.value!r} is no method: it is no class with a function `prepare`", field=entry.name)
+        found[entry.name] = kind
     return found
 
 

@@ -7,6 +7,7 @@ loss's gradient in the unknowns with its first-order prediction 0.1 |d/dv grad_l
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -100,37 +101,48 @@ def respond(
     whole_jet: bool = False,
 ) -> np.ndarray:
     """(4, neurons): |loss change|, its first-order prediction, |gradient change|, its first-order prediction."""
-    loss = gated_loss(objective, batch, controls, whole_jet)
-    start = objective.surrogate.network_size
-
-    def by_unknowns(gates: Gates) -> tuple[jax.Array, jax.Array]:
-        value, gradient = jax.value_and_grad(lambda raw: loss(theta.at[start:].set(raw), gates))(theta[start:])
-        return value, gradient
-
     ones = [jnp.ones(width) for width in objective.surrogate.nets[MAIN].mlp.widths]
-    at = jax.jit(by_unknowns)
-    along = jax.jit(lambda tangent: jax.jvp(by_unknowns, (ones,), (tangent,))[1])
-    value, gradient = at(ones)
+    at, along = _programs(objective, whole_jet)
+    value, gradient = at(ones, theta, batch, controls)
     out = []
     for layer, neuron in neurons:
         unit = [jnp.zeros_like(one) for one in ones]
         unit[layer] = unit[layer].at[neuron].set(1.0)
-        new_value, new_gradient = at([one - (1.0 - factor) * u for one, u in zip(ones, unit, strict=True)])
-        slope, gradient_slope = along(unit)
+        damped = [one - (1.0 - factor) * u for one, u in zip(ones, unit, strict=True)]
+        new_value, new_gradient = at(damped, theta, batch, controls)
+        slope, gradient_slope = along(ones, unit, theta, batch, controls)
         changes = new_value - value, (1.0 - factor) * slope, new_gradient - gradient, (1.0 - factor) * gradient_slope
         out.append([float(jnp.linalg.norm(jnp.atleast_1d(change))) for change in changes])
     return np.array(out).T
 
 
+@functools.lru_cache(maxsize=4)
+def _programs(objective: Objective, whole_jet: bool):  # type: ignore[no-untyped-def]
+    """Compiled once: (phi, its gradient in the raw unknowns), and the slope of both along a change of the gates."""
+    loss, start = gated_loss(objective, whole_jet), objective.surrogate.network_size
+
+    @jax.jit
+    def at(gates: Gates, theta: jax.Array, batch: Batch, controls: Controls) -> tuple[jax.Array, jax.Array]:
+        return jax.value_and_grad(lambda raw: loss(gates, theta.at[start:].set(raw), batch, controls))(theta[start:])
+
+    @jax.jit
+    def along(
+        gates: Gates, change: Gates, theta: jax.Array, batch: Batch, controls: Controls
+    ) -> tuple[jax.Array, jax.Array]:
+        return jax.jvp(lambda gates: at(gates, theta, batch, controls), (gates,), (change,))[1]
+
+    return at, along
+
+
 def gated_loss(
-    objective: Objective, batch: Batch, controls: Controls, whole_jet: bool = False
-) -> Callable[[jax.Array, Gates], jax.Array]:
+    objective: Objective, whole_jet: bool = False
+) -> Callable[[Gates, jax.Array, Batch, Controls], jax.Array]:
     """phi(v): the loss with pre-activations scaled by v, their values alone or with all their derivatives.
 
     Exact where all gates but one layer's are 1.
     """
 
-    def loss(theta: jax.Array, gates: Gates) -> jax.Array:
+    def loss(gates: Gates, theta: jax.Array, batch: Batch, controls: Controls) -> jax.Array:
         def block_loss(total: jax.Array, block: Batch) -> tuple[jax.Array, None]:
             first = 0
             for number, term in enumerate(block):

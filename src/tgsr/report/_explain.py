@@ -225,16 +225,17 @@ def _adaptation(run: Result) -> tuple[dict[str, float], list[str]]:
     from tgsr.methods.tgsr._adaptation import INNER
 
     loss, closures = arrays["loss"], int(arrays["closures"][-1])
+    epochs = -(-len(loss) // INNER)
     about = {
-        "epochs": -(-len(loss) // INNER),
+        "epochs": epochs,
         "closures": closures,
         "loss_first": float(loss[0]),
         "loss_last": float(loss[-1]),
     }
     share = f"{closures / run.closures:.0%} of all" if run.closures else "all there were"
     return about, [
-        f"Short adaptation: {about['epochs']} outer epoch{'s' if about['epochs'] > 1 else ''}, {closures} closures ({share}); the loss went from "
-        f"{number(float(loss[0]))} after the first step to {number(float(loss[-1]))}."
+        f"Short adaptation: {epochs} outer epoch{'s' if epochs > 1 else ''}, {closures} closures ({share}); the loss "
+        f"went from {number(float(loss[0]))} after the first step to {number(float(loss[-1]))}."
     ]
 
 

@@ -68,7 +68,7 @@ PROFILES = {
     profile.name: profile
     for profile in (
         Profile("paper", (100,) * 6, (PaperLBFGS(),), "paper"),
-        Profile("laptop", (16,) * 6, (LevenbergMarquardt(epochs=20),), "matched", share=0.2),
+        Profile("laptop", (12,) * 6, (LevenbergMarquardt(epochs=10),), "matched", share=0.2),
         Profile("smoke", (8, 8), (LevenbergMarquardt(epochs=2),), "matched", share=0.02, readings=100, closures=40),
     )
 }

@@ -59,7 +59,7 @@ def _carried(alpha: float, v_x: float, v_y: float, n: int, steps: int) -> tuple[
     return nodes, times, w
 
 
-def carried(points: Points, *, alpha: float, v_x: float, v_y: float, n: int = 64, steps: int = 24) -> np.ndarray:
+def carried(points: Points, *, alpha: float, v_x: float, v_y: float, n: int = 96, steps: int = 24) -> np.ndarray:
     """The sensitivity of the advected field to (alpha, v_x, v_y)."""
     return _read(points, *_carried(alpha, v_x, v_y, n, steps))
 

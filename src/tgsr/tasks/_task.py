@@ -74,7 +74,9 @@ def pool(physics: Physics, seed: int, role: str, observations: int, noise: float
 
 def problem_of(name: str, physics: Physics, seen: Pool) -> tgsr.Problem:
     """The inverse problem. No truth goes in; every number is taken as it stands, as in the paper."""
-    data = [tgsr.Data(seen.points, {"u": seen.readings}, noise=seen.sigma or None, name="readings")]
+    def readings() -> tgsr.Data:
+        return tgsr.Data(seen.points, {"u": seen.readings}, noise=seen.sigma or None, name="readings")
+
     return tgsr.Problem(
         name,
         coordinates=physics.coordinates,
@@ -82,7 +84,7 @@ def problem_of(name: str, physics: Physics, seen: Pool) -> tgsr.Problem:
         unknowns=physics.unknowns,
         residuals=[physics.residual],
         conditions=physics.conditions,
-        data=data if len(seen.readings) else [],
+        data=[readings()] if len(seen.readings) else [],
         scale="none",
     )
 

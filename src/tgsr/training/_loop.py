@@ -217,7 +217,7 @@ class _Loop:
             return Outcome.STUCK
         if status == CONVERGED or not self.cursor.improves(loss, phase):
             return Outcome.CONVERGED
-        assert status == RUNNING  # noqa: S101
+        assert status == RUNNING
         return None
 
     def _between_epochs(self) -> None:
