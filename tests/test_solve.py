@@ -36,7 +36,7 @@ def swinging(second: float = 1.0, metre: float = 1.0) -> tgsr.Result:
     )
     # Where the loss has stopped falling; far beyond it a network follows rounding errors between its points.
     training = tgsr.Training(phases=(tgsr.LevenbergMarquardt(),), points=tgsr.Points(interior=100))
-    return tgsr.solve(problem, network=tgsr.MLP((10, 10)), training=training, seed=1)
+    return tgsr.solve(problem, network=tgsr.MLP((8, 8)), training=training, seed=1)
 
 
 def test_units_do_not_matter() -> None:

@@ -66,7 +66,7 @@ def test_reaction_sensitivities_converge():
 
 
 def test_sensitivity_to_the_wind_follows_the_characteristics():
-    """Nearly without diffusion w_t + v . grad w = -u_x is an integral along the path of each particle since it came in."""
+    """Nearly without diffusion w_t + v . grad w = -u_x is an integral along the path of each particle."""
     x, y, t = (POINTS[n] for n in "xyt")
     age = np.minimum(np.minimum(x / 2.0, y), t)
     nodes, weights = np.polynomial.legendre.leggauss(12)

@@ -58,10 +58,16 @@ class Saved:
         print(seen.closures, flush=True)
 
 
-if __name__ == "__main__":  # kind, folder or "-", seconds of rest per outer epoch
+if __name__ == "__main__":  # kind, folder or "-", seconds of rest per outer epoch, cores, bytes of a file
+    import os
+    import resource
     import time
 
-    kind, out, rest = sys.argv[1], sys.argv[2], float(sys.argv[3])
+    kind, out, rest, cores, room = sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
+    if cores:
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
+    if room:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
     _keeper.SAVE_EVERY = 0.0
     say = Saved()
 

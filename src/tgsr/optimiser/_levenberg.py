@@ -27,7 +27,7 @@ class LevenbergState(NamedTuple):
     theta: jax.Array
     damping: jax.Array
     growth: jax.Array
-    started: jax.Array
+    steps: jax.Array  # taken so far
 
 
 class Linearised(NamedTuple):
@@ -94,17 +94,23 @@ def solve_step(
     return -(linear.jacobian.T @ y + drawn) / diagonal
 
 
-def levenberg(objective: Objective, rows: int, steps: int, tolerance: float) -> Program:
-    """The program of a Levenberg-Marquardt phase: `steps` steps per outer epoch on `rows` rows."""
+def levenberg(objective: Objective, rows: int, steps: int, tolerance: float, hold: int = 0) -> Program:
+    """The program of a Levenberg-Marquardt phase: `steps` steps per outer epoch on `rows` rows.
+
+    The unknowns stay where they are for the first `hold` steps, or until nothing else can be gained.
+    """
     residual_space = rows < objective.surrogate.size
+    is_unknown = jnp.arange(objective.surrogate.size) >= objective.surrogate.network_size
 
     @jax.jit
     def start(theta: jax.Array, batch: Batch, controls: Controls) -> LevenbergState:
-        return LevenbergState(theta, jnp.zeros(()), jnp.full((), 2.0), jnp.zeros((), dtype=bool))
+        return LevenbergState(theta, jnp.zeros(()), jnp.full((), 2.0), jnp.zeros((), dtype=int))
 
     def one_step(
         state: LevenbergState, loss: jax.Array, parts: jax.Array, batch: Batch, controls: Controls
     ) -> tuple[LevenbergState, jax.Array, jax.Array, jax.Array, jax.Array]:
+        free = jnp.where(is_unknown & (state.steps < hold), 0.0, 1.0)
+        controls = controls._replace(mask=controls.mask * free)
         linear = linearise(objective, state.theta, batch, controls, residual_space)
         squares = linear.gram if linear.jacobian is None else None
         mean = (jnp.trace(squares) if squares is not None else jnp.sum(linear.gram**2)) / state.theta.size
@@ -138,7 +144,7 @@ def levenberg(objective: Objective, rows: int, steps: int, tolerance: float) -> 
             )
 
         first = Trial(
-            jnp.where(state.started, state.damping, START_DAMPING * mean),
+            jnp.where(state.steps > 0, state.damping, START_DAMPING * mean),
             state.growth,
             state.theta,
             loss,
@@ -147,8 +153,12 @@ def levenberg(objective: Objective, rows: int, steps: int, tolerance: float) -> 
             jnp.zeros((), dtype=bool),
         )
         last = jax.lax.while_loop(lambda t: ~t.done & (t.tries < TRIALS), attempt, first)
-        new = LevenbergState(last.theta, last.damping, last.growth, jnp.ones((), dtype=bool))
-        return new, last.loss, last.parts, last.tries, last.done
+        holding = state.steps < hold
+        steps = jnp.where(holding & ~last.done, hold, state.steps + 1)  # nothing to gain: let the unknowns go
+        damping = jnp.where(last.done | ~holding, last.damping, first.damping)
+        growth = jnp.where(last.done | ~holding, last.growth, 2.0)
+        new = LevenbergState(last.theta, damping, growth, steps)
+        return new, last.loss, last.parts, last.tries, last.done | holding
 
     @jax.jit
     def epoch(
@@ -162,7 +172,8 @@ def levenberg(objective: Objective, rows: int, steps: int, tolerance: float) -> 
             def go(_):  # type: ignore[no-untyped-def]
                 new, new_loss, new_parts, tries, done = one_step(state, loss, parts, batch, controls)
                 code = jnp.where(done, RUNNING, STUCK)
-                code = jnp.where(done & (loss - new_loss <= tolerance * new_loss), CONVERGED, code)
+                settled = (loss - new_loss <= tolerance * new_loss) & (new.steps > hold)
+                code = jnp.where(done & settled, CONVERGED, code)
                 return new, new_loss, new_parts, code, tries + 1
 
             def stay(_):  # type: ignore[no-untyped-def]

@@ -2,8 +2,8 @@
 
     u = (s0^2 / s^2) exp(-|x - c(t)|^2 / (2 s^2)),   s^2 = s0^2 + 2 alpha t,   c(t) = (0.25, 0.375) + v t
 
-with no source term and an initial state that knows none of the unknowns: what is found comes from the readings. The field
-is set to zero on the sides, where it is below 4e-5 of its first height.
+with no source term and an initial state that knows none of the unknowns: what is found comes from the readings. The
+field is set to zero on the sides, where it is below 4e-5 of its first height.
 """
 
 from __future__ import annotations

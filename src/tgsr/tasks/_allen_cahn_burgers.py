@@ -1,7 +1,8 @@
-"""From one equation to another: Allen-Cahn, `u_t = eps^2 u_xx + u - u^3`, is the source, Burgers, `u_t + u u_x = nu u_xx`, the target.
+"""From one equation to another: the source is Allen-Cahn, the target Burgers.
 
-Both start from `-sin(pi x)` on [-1, 1] and are held at zero at both ends. Burgers has the Cole-Hopf solution; Allen-Cahn
-is solved by a sine series (`_reference`).
+    u_t = eps^2 u_xx + u - u^3,   u_t + u u_x = nu u_xx,   both with u(x, 0) = -sin(pi x), u = 0 at x = -1 and x = 1
+
+Burgers has the Cole-Hopf solution; Allen-Cahn is solved by a sine series (`_reference`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Exact fields: functions of the coordinates that work on NumPy and JAX arrays alike, and what operators make of them."""
+"""Exact fields, functions of the coordinates for NumPy and JAX arrays alike, and what operators make of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def derivative(exact: Exact, index: Index) -> Exact:
     return along
 
 
-def applied(operator: Callable[..., Any], exact: Exact, coordinates: tuple[str, ...], constants: Mapping[str, float]) -> Exact:
+def applied(
+    operator: Callable[..., Any], exact: Exact, coordinates: tuple[str, ...], constants: Mapping[str, float]
+) -> Exact:
     """The function of the coordinates that an equation's left side is when the field is `exact`.
 
     `operator` is written as a residual is, of the field `u`. It is zero everywhere at an exact solution; for a

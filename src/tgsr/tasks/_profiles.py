@@ -8,7 +8,7 @@ from tgsr._errors import InputError, plain
 from tgsr.network._propagate import MLP
 from tgsr.problem import Points
 from tgsr.problem._names import nearest
-from tgsr.training import LevenbergMarquardt, PaperLBFGS, Training
+from tgsr.training import LBFGS, LevenbergMarquardt, PaperLBFGS, Training
 from tgsr.training._phases import Phase
 
 
@@ -46,8 +46,8 @@ class Profile:
     def counts(self, task: str, role: str) -> Counts:
         """How many points a task takes in a role, the readings unless told otherwise."""
         whole = SOURCE_COUNTS if role == "source" and task in LIGHT_SOURCES else COUNTS
-        parts = (round(self.share * n) for n in (whole.interior, whole.boundary, whole.initial))
-        return Counts(*parts, self.readings)
+        interior, boundary, initial = (round(self.share * n) for n in (whole.interior, whole.boundary, whole.initial))
+        return Counts(interior, boundary, initial, self.readings)
 
     def weights(self, task: str, role: str) -> dict[str, float]:
         """Weights of the parts of the loss, by kind."""
@@ -69,7 +69,7 @@ PROFILES = {
     for profile in (
         Profile("paper", (100,) * 6, (PaperLBFGS(),), "paper"),
         Profile("laptop", (12,) * 6, (LevenbergMarquardt(epochs=10),), "matched", share=0.2),
-        Profile("smoke", (8, 8), (LevenbergMarquardt(epochs=2),), "matched", share=0.02, readings=100, closures=40),
+        Profile("smoke", (8, 8), (LBFGS(epochs=2),), "matched", share=0.02, readings=100, closures=40),
     )
 }
 
@@ -80,6 +80,4 @@ def as_profile(value: Profile | str) -> Profile:
         return value
     if isinstance(value, str) and value in PROFILES:
         return PROFILES[value]
-    raise InputError(
-        f"there is no profile {plain(value, 40)!r}", field="profile", remedy=nearest(str(value), PROFILES)
-    )
+    raise InputError(f"there is no profile {plain(value, 40)!r}", field="profile", remedy=nearest(str(value), PROFILES))

@@ -39,8 +39,8 @@ def burgers_field(nu: float, spacing: float = 0.1) -> Exact:
 def allen_cahn_field(eps: float, modes: int = 12, nodes: int = 96, steps: int = 24) -> Exact:
     """The solution of `u_t = eps^2 u_xx + u - u^3`, `u = sum over odd k of a_k(t) sin(k pi x)`.
 
-    The start is odd, of period 2 and symmetric about x = 1/2, and the equation keeps it so: the series has odd k only and
-    holds the ends at zero by itself. Each a_k is a Chebyshev series in t.
+    The start is odd, of period 2 and symmetric about x = 1/2, and the equation keeps it so: the series has odd k only
+    and holds the ends at zero by itself. Each a_k is a Chebyshev series in t.
     """
     series = _allen_cahn(eps, modes, nodes, steps)
     k = np.pi * np.arange(1, 2 * modes, 2)
@@ -67,7 +67,7 @@ def _allen_cahn(eps: float, modes: int, nodes: int, steps: int) -> np.ndarray:
     rate = 1.0 - (eps * np.pi * k) ** 2
 
     def cube(a: np.ndarray) -> np.ndarray:
-        return -(sines @ a) ** 3 @ sines * (2.0 / count)
+        return -((sines @ a) ** 3) @ sines * (2.0 / count)
 
     angles = np.pi * np.arange(nodes, -1, -1) / nodes
     times = (1.0 + np.cos(angles)) / 2.0

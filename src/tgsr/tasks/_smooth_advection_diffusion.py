@@ -1,4 +1,4 @@
-"""Advection and diffusion of a smooth field: `u_t - alpha (u_xx + u_yy) + v_x u_x + v_y u_y = Q(x, y, t)`, u = 0 on the sides.
+"""A smooth field, carried and spread: `u_t - alpha (u_xx + u_yy) + v_x u_x + v_y u_y = Q`, u = 0 on the sides.
 
 The field is manufactured, `u = exp(-t) sin(pi x) sin(pi y)`, and Q is what the operator makes of it. Q contains the
 truth so fully that alpha, which readings alone would give to 3 %, is recovered to 0.02 % with no reading at all:

@@ -1,4 +1,4 @@
-"""What a task is: two systems, source and target, and how either becomes a problem with readings and a truth beside it."""
+"""What a task is: two systems, source and target, and how either becomes a problem with a truth beside it."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class TaskCase:
 def pool(physics: Physics, seed: int, role: str, observations: int, noise: float | None = None) -> Pool:
     """The first `observations` readings of the one pool of a seed: `u + noise * mean|u over the pool| * N(0, 1)`.
 
-    The pool has 1,000 points (more if more are asked for), uniform in the box; fewer readings are a part of it, with the
-    same noise. Source and target have a pool each.
+    The pool has 1,000 points (more if more are asked for), uniform in the box; fewer readings are a part of it, with
+    the same noise. Source and target have a pool each.
     """
     size, index = max(observations, COUNTS.readings), ROLES[::-1].index(role)
     low, high = np.array(list(physics.coordinates.values()), dtype=float).T
@@ -74,6 +74,7 @@ def pool(physics: Physics, seed: int, role: str, observations: int, noise: float
 
 def problem_of(name: str, physics: Physics, seen: Pool) -> tgsr.Problem:
     """The inverse problem. No truth goes in; every number is taken as it stands, as in the paper."""
+
     def readings() -> tgsr.Data:
         return tgsr.Data(seen.points, {"u": seen.readings}, noise=seen.sigma or None, name="readings")
 
@@ -153,7 +154,8 @@ def _checked(observations: int, noise: float | None) -> int:
             field="observations",
             remedy="Give a whole number from 0",
         )
-    if noise is not None and (isinstance(noise, bool) or not isinstance(noise, (int, float)) or not 0 <= noise < np.inf):
+    number = isinstance(noise, (int, float)) and not isinstance(noise, bool)
+    if noise is not None and not (number and 0 <= noise < np.inf):
         raise InputError(
             f"the noise is {plain(noise, 40)!r}", field="noise", remedy="Give a share of the mean of |u|, as 0.005"
         )
