@@ -80,7 +80,7 @@ def test_what_is_frozen_keeps_its_bits(name: str) -> None:
 
 
 PHASES = (
-    tgsr.LevenbergMarquardt(3, 3),
+    tgsr.LevenbergMarquardt(7, 3),  # as long as the matched budget makes it: compiled already
     tgsr.LBFGS(1, 20, 50, 0.1, Stopping(0.0, 1)),  # the adaptation's: compiled already
     tgsr.Adam(2, 5),
     tgsr.PaperLBFGS(2, 5, 5),
@@ -195,17 +195,18 @@ def test_a_failed_adaptation_ends_the_transfer_with_its_stage(
     monkeypatch.setattr(algorithm, "adapt", lambda *args: replace(adapt(*args), outcome=Outcome.DIVERGED))
     seen = observe(name)
     assert (seen.result.outcome, len(seen.result.history)) == (Outcome.DIVERGED, 0)
-    assert seen.result.sentence.startswith("The short adaptation failed, so nothing was scored or trained: The loss grew")
+    assert "short adaptation failed, so nothing was scored or trained: The loss grew" in seen.result.sentence
 
 
 def test_gate_check() -> None:
     """Close to 1 the first-order predictions are what happens; at 0.9 the check sees most neurons rightly."""
     here = setting(source=source())
     close = gate_check(here, probes=7, factor=0.9999)
-    np.testing.assert_allclose(close.predicted_loss_change, close.loss_change, rtol=2e-2, atol=1e-7 * close.loss_change.max())
-    np.testing.assert_allclose(
-        close.predicted_gradient_change, close.gradient_change, rtol=2e-2, atol=1e-6 * close.gradient_change.max()
-    )
+    for predicted, seen in (
+        (close.predicted_loss_change, close.loss_change),
+        (close.predicted_gradient_change, close.gradient_change),
+    ):
+        np.testing.assert_allclose(predicted, seen, rtol=2e-2, atol=1e-6 * seen.max())
     assert (len(close.score), list(close.layer)) == (7, [1, 1, 1, 1, 2, 2, 2])
     assert close.gradient_correlation > 0.99
     paper = gate_check(here)
@@ -217,7 +218,7 @@ def test_gate_check() -> None:
         gate_check(here, probes=0)
 
 
-def test_the_overhead_of_each_stage_is_recorded_and_moves_no_bit(observe: Observe, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_overhead_is_recorded_and_moves_no_bit(observe: Observe, monkeypatch: pytest.MonkeyPatch) -> None:
     result = observe("tgsr").result
     cost = result.stages["overhead"]
     assert list(cost["stage"]) == ["adaptation", "scoring", "correction"]

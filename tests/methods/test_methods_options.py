@@ -40,7 +40,10 @@ def test_who_trains_what() -> None:
     assert moving(LoRA(3)) == {f"{i}.{side}" for i in range(3) for side in ("left", "right")} | {"unknown.k"}
 
 
-@pytest.mark.parametrize("method", [Lightweight(), LinearHead(), BitFit(), LoRA(), L2SP(), TlGpinn()], ids=lambda m: m.name)
+WHOLE = (Lightweight(), LinearHead(), BitFit(), LoRA(), L2SP(), TlGpinn())
+
+
+@pytest.mark.parametrize("method", WHOLE, ids=lambda method: method.name)
 def test_every_weight_and_bias_is_copied(method: Any) -> None:
     _, found, expected = prepared(method)
     for name, array in expected.items():
@@ -104,6 +107,6 @@ def test_options_that_do_not_fit_the_network_are_named() -> None:
 
 def test_another_architecture_is_refused_in_words() -> None:
     for network, field in ((tgsr.MLP((5, 6)), "widths"), (tgsr.MLP((5, 5), "sin"), "activation")):
-        with pytest.raises(InputError, match="the source's .* the target's") as caught:
+        with pytest.raises(InputError, match=r"the source's .* the target's") as caught:
             tgsr.transfer(target(), source(), network=network)
         assert caught.value.field == field

@@ -90,8 +90,11 @@ def test_sensitivity_to_the_wind_follows_the_characteristics():
 def test_bounds_of_the_targets(name, known, spread):
     bound = task(name).bound(seed=0)
     assert bound == {n: pytest.approx(value, rel=spread) for n, value in known.items()}
-    quieter = task(name).bound(seed=0, noise=0.5 * task(name).target().noise)
-    assert quieter == {n: pytest.approx(0.5 * value) for n, value in bound.items()}
+
+
+def test_bound_grows_with_the_noise():
+    loud, quiet = (task("boundary-layer").bound(0, noise=level)["eps"] for level in (0.005, 0.001))
+    assert loud == pytest.approx(5.0 * quiet)
 
 
 def test_fewer_readings_know_less():

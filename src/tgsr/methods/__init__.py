@@ -1,10 +1,10 @@
 """Transfer methods: one file each, all of the same shape, and one catalogue."""
 
+from tgsr.methods._bitfit import BitFit as BitFit
 from tgsr.methods._budget import BUDGETS as BUDGETS
 from tgsr.methods._budget import resolved_budget as resolved_budget
 from tgsr.methods._catalogue import as_method as as_method
 from tgsr.methods._catalogue import methods as methods
-from tgsr.methods._bitfit import BitFit as BitFit
 from tgsr.methods._diagnostics import GateCheck as GateCheck
 from tgsr.methods._diagnostics import gate_check as gate_check
 from tgsr.methods._full import Full as Full

@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 
 from tgsr._errors import InputError, plain
-from tgsr.problem._names import nearest
 from tgsr.methods._bitfit import BitFit
 from tgsr.methods._full import Full
 from tgsr.methods._l2_sp import L2SP
@@ -18,6 +17,7 @@ from tgsr.methods._scratch import Scratch
 from tgsr.methods._sfp import Sfp
 from tgsr.methods._tgsr import AdaptOnly, MagnitudeDecay, RandomDecay, RandomReset, ScoreShuffled, Tgsr
 from tgsr.methods._tl_gpinn import TlGpinn
+from tgsr.problem._names import nearest
 
 KINDS = (
     Scratch,
@@ -50,10 +50,12 @@ def methods() -> dict[str, type]:
         try:
             kind = entry.load()
         except Exception as error:  # another package's code: whatever it raises is told in one line
-            what = f"method {entry.name!r} of {entry.value!r} cannot be loaded ({type(error).__name__}: {plain(error, 200)})"
+            why = f"{type(error).__name__}: {plain(error, 200)}"
+            what = f"method {entry.name!r} of {entry.value!r} cannot be loaded ({why})"
             raise InputError(what, field=entry.name, remedy="Repair or remove that package") from error
         if not (isinstance(kind, type) and callable(getattr(kind, "prepare", None))):
-            raise InputError(f"{entry.value!r} is no method: it is no class with a function `prepare`", field=entry.name)
+            what = f"{entry.value!r} is no method: it is no class with a function `prepare`"
+            raise InputError(what, field=entry.name)
         found[entry.name] = kind
     return found
 

@@ -117,7 +117,7 @@ def respond(
 
 
 @functools.lru_cache(maxsize=4)
-def _programs(objective: Objective, whole_jet: bool):  # type: ignore[no-untyped-def]
+def _programs(objective: Objective, whole_jet: bool):
     """Compiled once: (phi, its gradient in the raw unknowns), and the slope of both along a change of the gates."""
     loss, start = gated_loss(objective, whole_jet), objective.surrogate.network_size
 
@@ -157,7 +157,7 @@ def gated_loss(
     return loss
 
 
-def _as_probes(objective, number, theta, term, gates, whole_jet):  # type: ignore[no-untyped-def]
+def _as_probes(objective, number, theta, term, gates, whole_jet):
     """Gates as what they add to the pre-activations: (v - 1) z."""
     surrogate = objective.surrogate
     probes = no_probes(objective, number, term.share.shape[0])

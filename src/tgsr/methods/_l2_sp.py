@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tgsr.training import Start
 from tgsr.methods._method import Prepared, Setting, copied, trained_only
 from tgsr.methods._ranges import NonNegative, check_options
+from tgsr.training import Start
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tgsr._errors import InputError
-from tgsr.training import Start
 from tgsr.methods._method import Prepared, Setting, copied, trained_only
 from tgsr.methods._ranges import Count, check_options
+from tgsr.training import Start
 
 
 @dataclass(frozen=True)

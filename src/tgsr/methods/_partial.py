@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tgsr._errors import InputError, plain
-from tgsr.training import Start
 from tgsr.methods._method import Prepared, Setting, copied, numpy_layers
+from tgsr.training import Start
 
 HALF = "half"
 

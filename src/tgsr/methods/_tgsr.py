@@ -11,7 +11,6 @@ import numpy as np
 from tgsr._outcomes import Outcome
 from tgsr._random import stream
 from tgsr.loss import Batch
-from tgsr.training import Start, Trained
 from tgsr.methods._method import Prepared, Setting, copied, numpy_layers
 from tgsr.methods._overhead import Overhead
 from tgsr.methods.tgsr._adaptation import adapt
@@ -29,6 +28,7 @@ from tgsr.methods.tgsr._decay import DecayError
 from tgsr.methods.tgsr._evidence import collect
 from tgsr.methods.tgsr._options import TgsrOptions
 from tgsr.methods.tgsr._scores import ScoreError
+from tgsr.training import Start, Trained
 
 Correct = Callable[[Layers, Sequence[LayerCorrection]], Layers]
 

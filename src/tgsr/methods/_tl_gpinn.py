@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tgsr.loss import Objective, with_residual_gradient
-from tgsr.training import Start
 from tgsr.methods._method import Prepared, Setting, copied
 from tgsr.methods._ranges import Positive, check_options
+from tgsr.training import Start
 
 
 @dataclass(frozen=True)

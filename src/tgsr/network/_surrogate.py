@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from tgsr.network._activations import activation
 from tgsr.network._channels import Index, closed
@@ -105,7 +106,7 @@ class Surrogate:
     @property
     def size(self) -> int:
         """How many trainable numbers there are."""
-        name, at, shape = self._slices[-1]
+        _, at, shape = self._slices[-1]
         return at + math.prod(shape)
 
     @property
@@ -148,7 +149,7 @@ class Surrogate:
         parts = [jnp.ravel(a) for net in layers for layer in net for a in layer]
         return jnp.concatenate([*parts, jnp.asarray(raw, dtype=float).reshape(-1)])
 
-    def with_fields_network(self, theta: jax.Array, layers: Sequence[Layer]) -> jax.Array:
+    def with_fields_network(self, theta: jax.Array, layers: Sequence[tuple[ArrayLike, ArrayLike]]) -> jax.Array:
         """theta with other weights and biases in the network that outputs the fields, and nothing else moved."""
         own = jnp.concatenate([jnp.ravel(jnp.asarray(a)) for layer in layers for a in layer])
         return jnp.concatenate([own, theta[own.size :]])

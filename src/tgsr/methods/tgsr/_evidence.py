@@ -1,4 +1,4 @@
-"""Stage 3, what each hidden neuron does on the target: pre-activations z and the loss's derivative with respect to them.
+"""Stage 3, what each hidden neuron does on the target: pre-activations z, and the slope of the loss in each of them.
 
 dL/dz is the derivative of the whole weighted loss with respect to the pre-activation *value* of a neuron at a point,
 through every path that starts there (the field's value and its derivatives in the residual), with the propagated
@@ -17,10 +17,10 @@ import numpy as np
 
 from tgsr.loss import Batch, Controls, Objective, TermBatch
 from tgsr.loss._terms import Place
-from tgsr.network._channels import Index
-from tgsr.network._propagate import Channels, Tape
 from tgsr.methods.tgsr._options import TgsrOptions
 from tgsr.methods.tgsr._scores import moments
+from tgsr.network._channels import Index
+from tgsr.network._propagate import Channels, Tape
 
 Probes = list[dict[int, list[jax.Array]]]  # per point set, network and layer: (channels, points, width)
 MAIN = 0  # the network that outputs the fields; unknown fields are not transferred and not scored
@@ -59,9 +59,9 @@ def collect(
 
 
 @functools.lru_cache(maxsize=8)
-def _block_program(objective: Objective, options: TgsrOptions):  # type: ignore[no-untyped-def]
+def _block_program(objective: Objective, options: TgsrOptions):
     @jax.jit
-    def program(theta: jax.Array, block: Batch, controls: Controls):  # type: ignore[no-untyped-def]
+    def program(theta: jax.Array, block: Batch, controls: Controls):
         out, first = [], 0
         for number, term in enumerate(block):
             weights = controls.weights[first : first + len(objective.plans[number].term.parts)]
@@ -82,7 +82,8 @@ def no_probes(objective: Objective, number: int, points: int) -> Probes:
     nets = objective.surrogate.nets
     needs = [objective.surrogate.needs(wanted) for wanted in objective.plans[number].wanted]
     return [
-        {net: [jnp.zeros((len(c), points, o)) for _, o in nets[net].shapes] for net, c in need.items()} for need in needs
+        {net: [jnp.zeros((len(c), points, o)) for _, o in nets[net].shapes] for net, c in need.items()}
+        for need in needs
     ]
 
 
@@ -92,7 +93,8 @@ def probed_tapes(
     """Forward passes of a term with its probes added."""
     wanted = objective.plans[number].wanted
     return [
-        objective.surrogate.tapes(theta, x, one, probes=probe) for x, one, probe in zip(term.x, wanted, probes, strict=True)
+        objective.surrogate.tapes(theta, x, one, probes=probe)
+        for x, one, probe in zip(term.x, wanted, probes, strict=True)
     ]
 
 
@@ -167,7 +169,7 @@ def pre_activations(
     return jnp.stack(rows)
 
 
-def _inner_gradients(objective, theta, term, point_set, need, layer) -> list[jax.Array]:  # type: ignore[no-untyped-def]
+def _inner_gradients(objective, theta, term, point_set, need, layer) -> list[jax.Array]:
     """What the authors' hooks also collect: for every derivative that nested autodiff computes, d(its parent)/dz."""
     surrogate = objective.surrogate
     channels = need[MAIN]
