@@ -34,7 +34,7 @@ _WHERE = {
     "tgsr.methods": ("Full", "Method", "Prepared", "Scratch", "Setting", "Tgsr", "TgsrOptions"),
 }  # fmt: skip
 _HOME = {name: module for module, names in _WHERE.items() for name in names}
-__all__ = sorted([*_HOME, "__version__"])  # noqa: PLE0605  the stub lists them for type checkers
+__all__ = sorted([*_HOME, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,8 +17,15 @@ from tgsr._truth import Errors as Errors
 from tgsr._truth import Truth as Truth
 from tgsr._truth import evaluate as evaluate
 from tgsr._verdict import Verdict as Verdict
-from tgsr.network._propagate import MLP as MLP
+from tgsr.methods import Full as Full
+from tgsr.methods import Method as Method
+from tgsr.methods import Prepared as Prepared
+from tgsr.methods import Scratch as Scratch
+from tgsr.methods import Setting as Setting
+from tgsr.methods import Tgsr as Tgsr
+from tgsr.methods import TgsrOptions as TgsrOptions
 from tgsr.network._import import import_network as import_network
+from tgsr.network._propagate import MLP as MLP
 from tgsr.network._pytorch import convert_pytorch as convert_pytorch
 from tgsr.network._saved import SavedNetwork as SavedNetwork
 from tgsr.problem import Condition as Condition
@@ -37,22 +44,15 @@ from tgsr.problem import StudentT as StudentT
 from tgsr.problem import Unknown as Unknown
 from tgsr.problem import UnknownField as UnknownField
 from tgsr.problem import read_data as read_data
-from tgsr.training import Adam as Adam
+from tgsr.report._explain import Explanation as Explanation
+from tgsr.report._explain import explain as explain
 from tgsr.training import LBFGS as LBFGS
+from tgsr.training import Adam as Adam
 from tgsr.training import LevenbergMarquardt as LevenbergMarquardt
 from tgsr.training import PaperLBFGS as PaperLBFGS
 from tgsr.training import Progress as Progress
 from tgsr.training import Refinement as Refinement
 from tgsr.training import Stopping as Stopping
 from tgsr.training import Training as Training
-from tgsr.report._explain import Explanation as Explanation
-from tgsr.report._explain import explain as explain
-from tgsr.methods import Full as Full
-from tgsr.methods import Method as Method
-from tgsr.methods import Prepared as Prepared
-from tgsr.methods import Scratch as Scratch
-from tgsr.methods import Setting as Setting
-from tgsr.methods import Tgsr as Tgsr
-from tgsr.methods import TgsrOptions as TgsrOptions
 
 __version__: str

@@ -51,11 +51,11 @@ def failures() -> list[str]:
     wrong = []
 
     @jax.jit
-    def batched(x):  # type: ignore[no-untyped-def]
+    def batched(x):
         return jax.vmap(lambda row: jnp.sum((jnp.asarray(matrix) @ row) ** 2))(x)
 
     @jax.jit
-    def layer(x):  # type: ignore[no-untyped-def]
+    def layer(x):
         return jnp.tanh(x @ jnp.asarray(matrix)).sum(axis=1)
 
     for n in SIZES:
@@ -73,7 +73,7 @@ def failures() -> list[str]:
 def _key() -> str:
     import jaxlib
 
-    return f"jaxlib {jaxlib.__version__}, Python {platform.python_version()}, {cpu_name()}"
+    return f"jaxlib {jaxlib.__version__}, Python {platform.python_version()}, {cpu_name()}"  # pyright: ignore[reportPrivateImportUsage]
 
 
 @functools.lru_cache(maxsize=1)
@@ -99,7 +99,7 @@ def trusted() -> str:
     return "checked"
 
 
-def _ignoring_io():  # type: ignore[no-untyped-def]
+def _ignoring_io():
     """A cache that cannot be written only costs the check's quarter second again."""
     import contextlib
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from os import PathLike
 
 
-
 def plain(text: object, limit: int = 300) -> str:
     """`text` on one line, printable characters only (a file must not be able to drive a terminal)."""
     line = "".join(c if c.isprintable() else " " for c in str(text)).strip()

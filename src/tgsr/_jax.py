@@ -36,9 +36,10 @@ def _started() -> int:
     import jax
     import jaxlib
 
-    if jaxlib.__version__ in BROKEN:
+    installed = jaxlib.__version__  # pyright: ignore[reportPrivateImportUsage]
+    if installed in BROKEN:
         raise InstallationError(
-            f"jaxlib {jaxlib.__version__} cannot be used: {BROKEN[jaxlib.__version__]}",
+            f"jaxlib {installed} cannot be used: {BROKEN[installed]}",
             remedy=f"Install a tested version: pip install 'jax=={TESTED[-1]}'",
         )
     from jax._src import xla_bridge  # no public way to ask whether a backend exists already
@@ -65,8 +66,8 @@ def thread_count() -> int:
 
 
 @functools.lru_cache(maxsize=1)
-def _blas():  # type: ignore[no-untyped-def]
-    import scipy.linalg  # noqa: F401  JAX's LAPACK calls go through SciPy's library
+def _blas():
+    import scipy.linalg  # noqa: F401  # pyright: ignore[reportUnusedImport]  JAX calls LAPACK through it
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

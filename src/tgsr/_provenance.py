@@ -44,4 +44,6 @@ SAME_BITS = ("jaxlib", "processor", "device", "engine", "threads", "dtype")
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """What would change the bits of a run between two environments, in words."""
-    return [f"{k} was {before[k]!r} and is {now.get(k)!r}" for k in SAME_BITS if k in before and before[k] != now.get(k)]
+    return [
+        f"{k} was {before[k]!r} and is {now.get(k)!r}" for k in SAME_BITS if k in before and before[k] != now.get(k)
+    ]

@@ -169,8 +169,7 @@ class Comparison:
         names = [n for n in a.unknowns if n in b.unknowns]
         left, right = f"{a.name} ({a.method})", f"{b.name} ({b.method})"
         rows = [("", left, right, "difference")]
-        for name in names:
-            rows.append((name, str(a.unknowns[name]), str(b.unknowns[name]), self._difference(name)))
+        rows += [(name, str(a.unknowns[name]), str(b.unknowns[name]), self._difference(name)) for name in names]
         rows.append(("closures", str(a.closures), str(b.closures), f"{a.closures - b.closures:+d}"))
         rows.append(("seconds", f"{a.seconds:.1f}", f"{b.seconds:.1f}", f"{a.seconds - b.seconds:+.1f}"))
         widths = [max(len(row[i]) for row in rows) for i in range(4)]

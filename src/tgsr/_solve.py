@@ -99,9 +99,7 @@ def _checked(problem: object, network: object, seed: object) -> None:
         raise InputError(f"the seed is {plain(seed, 40)!r}", field="seed", remedy="Give a whole number from 0")
 
 
-def _run(  # type: ignore[no-untyped-def]
-    problem: Problem, source, method: Method, network, training, budget, seed: int, out, progress
-) -> Result:
+def _run(problem: Problem, source, method: Method, network, training, budget, seed: int, out, progress) -> Result:
     _checked(problem, network, seed)
     plan = as_training(training)
     mlp = network or MLP(WIDTHS[min(len(problem.domain.names), 3)])
@@ -128,7 +126,7 @@ def _run(  # type: ignore[no-untyped-def]
 
 
 def _same_machine(run: RunDirectory, here: dict[str, Any]) -> None:
-    """Refuse to go on with a half-done run where its bits could not be the same; record the environment of a new one."""
+    """Refuse to go on with a half-done run where its bits could not be the same; record where a new one runs."""
     before = run.environment()
     if before is not None and run.load_checkpoint() is not None:
         changed = differences(before, here)
@@ -150,7 +148,7 @@ def data_bytes(problem: Problem) -> bytes:
     return npz_bytes(arrays)
 
 
-def _compute(problem, mlp, plan, source, method, budget, seed, inputs, run, here, progress) -> Result:  # type: ignore[no-untyped-def]
+def _compute(problem, mlp, plan, source, method, budget, seed, inputs, run, here, progress) -> Result:
     began = time.perf_counter()
     own = build_objective(problem, mlp, plan.points, seed)
     objective = main_objective(method, own)

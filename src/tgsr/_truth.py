@@ -17,7 +17,7 @@ GRID = 50  # points per axis of the evaluation grid, time included
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """True values of unknowns, and a function of the coordinates (by name) that gives the true field or a dict of fields."""
+    """True values of unknowns, and a function of the coordinates that gives the true field, or a dict of fields."""
 
     unknowns: Mapping[str, float] = field(default_factory=dict)
     field: Callable[..., Any] | None = None
@@ -38,7 +38,7 @@ class Errors:
 
 
 def evaluate(result: Result, truth: Truth, *, ranges: Mapping[str, tuple[float, float]] | None = None) -> Errors:
-    """Errors of a result against the truth: the only function that reads one. A non-finite result counts as infinite."""
+    """Errors of a result against the truth: the only function that reads one. Not finite counts as infinite."""
     parameters = {}
     for name, value in truth.unknowns.items():
         if name not in result.unknowns:

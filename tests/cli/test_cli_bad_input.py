@@ -166,9 +166,7 @@ def test_traceback_on_request(corner: set[Path], invoke: Invoke) -> None:
     assert answer.stderr.splitlines()[-1].startswith("error: ")
 
 
-def test_our_own_mistakes_are_called_so(
-    finished: Finished, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_our_own_mistakes_are_called_so(finished: Finished, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(path: Path) -> None:
         raise KeyError("surprise")
 

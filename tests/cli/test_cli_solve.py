@@ -49,8 +49,7 @@ def test_transfer_starts_from_the_source_and_can_keep_nothing(finished: Finished
 def test_a_run_that_fails_has_exit_code_1_and_can_be_shown(invoke: Invoke, tmp_path: Path) -> None:
     file = tmp_path / "nan.py"
     file.write_text(
-        "import jax.numpy as jnp\n"
-        + DECAY.replace("u, k)", "u, k, t)").replace("k * u", "k * u + jnp.log(t - 0.5)")
+        "import jax.numpy as jnp\n" + DECAY.replace("u, k)", "u, k, t)").replace("k * u", "k * u + jnp.log(t - 0.5)")
     )
     answer = invoke("solve", file, "--widths", "3", "--json")
     assert answer.exit_code == 1, answer.output

@@ -51,7 +51,5 @@ def test_without_a_command_there_is_help(invoke: Invoke) -> None:
 
 
 def test_as_a_module() -> None:
-    done = subprocess.run(
-        [*COMMAND, "--version"], env=ENVIRONMENT, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([*COMMAND, "--version"], env=ENVIRONMENT, capture_output=True, text=True, check=True)
     assert done.stdout == f"tgsr {__version__}\n"

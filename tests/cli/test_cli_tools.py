@@ -102,9 +102,7 @@ def test_doctor_refuses_wrong_numbers_and_forgets_better_days(
     assert not verdict.exists()
 
 
-def test_doctor_survives_an_installation_that_does_not_start(
-    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_survives_an_installation_that_does_not_start(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> None:
         raise InstallationError("jaxlib 0.10.2 cannot be used", remedy="Install a tested version")
 

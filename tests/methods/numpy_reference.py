@@ -171,9 +171,7 @@ def rank_signal(s, o):
 def signal(s, o, fixed_iterations=None):
     """The weak-adaptation signal p of one layer, the branch that gave it, and what led there."""
     s = [float(v) for v in s]
-    out = SimpleNamespace(
-        p=[0.0] * len(s), branch="degenerate", mixture=None, margin=math.inf, tau=None, chi=None
-    )
+    out = SimpleNamespace(p=[0.0] * len(s), branch="degenerate", mixture=None, margin=math.inf, tau=None, chi=None)
     positive = sorted(v for v in s if v > 0.0)
     if len(s) == 1 or not positive or min(s) == max(s):
         return out

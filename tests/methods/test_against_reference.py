@@ -31,9 +31,7 @@ def neuron_scales(kind, width, rng):
         return rng.lognormal(0.0, rng.uniform(0.2, 2.0), width)
     if kind == "clusters":  # most neurons strong, some weak: what the mixture branch is for
         weak = rng.random(width) < rng.uniform(0.05, 0.45)
-        return np.where(weak, rng.uniform(0.01, 0.4), 1.0) * rng.lognormal(
-            0.0, rng.uniform(0.01, 0.15), width
-        )
+        return np.where(weak, rng.uniform(0.01, 0.4), 1.0) * rng.lognormal(0.0, rng.uniform(0.01, 0.15), width)
     if kind == "sparse":  # a few neurons carry the layer, all others tie at the floor
         return np.where(rng.random(width) < 0.1, 1.0, 1e-2) * rng.lognormal(0.0, 0.1, width)
     if kind == "heavy":
@@ -123,9 +121,7 @@ def compare_signal(worst, found, ref):
         assert found.mixture.iterations == ref.mixture.iterations
         for name in EM:
             worst.each(f"EM {name}", getattr(found.mixture, name), getattr(ref.mixture, name))
-        worst.note(
-            "EM mean_low", found.mixture.mean_low, ref.mixture.mean_low, ref.mixture.mean_high
-        )  # may be 0
+        worst.note("EM mean_low", found.mixture.mean_low, ref.mixture.mean_low, ref.mixture.mean_high)  # may be 0
         worst.note("EM log L", found.mixture.log_likelihood, ref.mixture.log_likelihood, len(ref.p))
         worst.note("EM responsibility", found.mixture.responsibility_low, ref.mixture.responsibility_low)
         worst.note("confidence", found.confidence, ref.confidence)

@@ -65,9 +65,7 @@ def test_the_cubic_map_passes_its_three_points_and_is_continuous(options, step):
     np.testing.assert_allclose(at, [1.0, options.gamma_m, options.gamma_min], rtol=0, atol=ULP)
     p = np.array([0.5 - step, 0.5 + step])
     (below, above), (x, y) = decay_factor(p, options), np.abs(2 * p - 1)
-    k = (
-        options.kappa
-    )  # moduli of continuity at the knot: Bernoulli's inequality below, the power itself above
+    k = options.kappa  # moduli of continuity at the knot: Bernoulli's inequality below, the power itself above
     assert 0.0 <= below - at[1] + ULP <= max(k, 1.0) * x * (1 - options.gamma_m) + 1e-14
     assert 0.0 <= at[1] - above + ULP <= y**k * (options.gamma_m - options.gamma_min) + 1e-14
 

@@ -189,9 +189,7 @@ def test_confidence_is_one_less_the_overlap_of_the_densities() -> None:
         np.exp(-0.5 * ((grid - mu) / sd) ** 2) / (sd * np.sqrt(2 * np.pi))
         for mu, sd in ((m.mean_low, m.sd_low), (m.mean_high, m.sd_high))
     )
-    assert signal.confidence == pytest.approx(
-        1.0 - np.sum(np.sqrt(low * high)) * (grid[1] - grid[0]), abs=1e-9
-    )
+    assert signal.confidence == pytest.approx(1.0 - np.sum(np.sqrt(low * high)) * (grid[1] - grid[0]), abs=1e-9)
 
 
 def test_rank_signal_shares_ties() -> None:
@@ -294,7 +292,5 @@ def test_controls() -> None:
     assert uniform.min() >= 0.0
     assert uniform.max() < 1.0
     assert abs(uniform.mean() - 0.5) < 0.05
-    np.testing.assert_allclose(
-        magnitude_scores([[3.0, 4.0], [0.0, 1.0], [3.0, 0.0]]), [1.0, 0.0, 0.5]
-    )
+    np.testing.assert_allclose(magnitude_scores([[3.0, 4.0], [0.0, 1.0], [3.0, 0.0]]), [1.0, 0.0, 0.5])
     assert not magnitude_scores(np.ones((4, 2))).any()

@@ -1,7 +1,7 @@
 """A package of one's own with a method of one's own: one file and one line of packaging, no fork.
 
-    [project.entry-points."tgsr.methods"]
-    shrink = "shrinking:Shrink"
+[project.entry-points."tgsr.methods"]
+shrink = "shrinking:Shrink"
 """
 
 from __future__ import annotations

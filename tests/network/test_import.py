@@ -58,9 +58,7 @@ def test_kernels_are_taken_as_stored(tmp_path, stem):
     parts = layers([2, 2, 2])
     separator = "/" if "/" in stem else "."
     state = {
-        f"{stem}{k}{separator}{n}": a
-        for k, p in enumerate(parts)
-        for n, a in zip(("kernel", "bias"), p, strict=True)
+        f"{stem}{k}{separator}{n}": a for k, p in enumerate(parts) for n, a in zip(("kernel", "bias"), p, strict=True)
     }
     save_file(state, tmp_path / "a")
     saved = import_network(tmp_path / "a", activation="sin", coordinates=("x", "y"), fields=("u", "v"))
@@ -118,10 +116,7 @@ def test_a_header_that_looks_like_the_start_of_a_pickle_is_read(tmp_path):
     for padded in (640, 1152):
         text = data[8 : 8 + length].ljust(padded)
         (tmp_path / "b").write_bytes(padded.to_bytes(8, "little") + text + data[8 + length :])
-        assert (
-            import_network(tmp_path / "b", **XT).fingerprint()
-            == import_network(tmp_path / "a", **XT).fingerprint()
-        )
+        assert import_network(tmp_path / "b", **XT).fingerprint() == import_network(tmp_path / "a", **XT).fingerprint()
 
 
 @given(
@@ -136,9 +131,7 @@ def test_any_mlp_comes_in_bit_for_bit(tmp_path_factory, widths, single, kernel, 
     parts = [(w.astype("f4"), b.astype("f4")) if single else (w, b) for w, b in layers(widths, seed)]
     state = torch_state(parts, "m.", step)
     if kernel:
-        state = {
-            key.replace("weight", "kernel"): a.T.copy() if a.ndim == 2 else a for key, a in state.items()
-        }
+        state = {key.replace("weight", "kernel"): a.T.copy() if a.ndim == 2 else a for key, a in state.items()}
     save_file(state, path)
     saved = import_network(
         path,
@@ -161,16 +154,10 @@ def test_any_bytes_give_our_error_only(tmp_path_factory, data, header):
 
 
 _JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.sampled_from(["F32", "F64", "dtype", "shape", ""]),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["F32", "F64", "dtype", "shape", ""]),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["0.weight", "0.bias", "dtype", "shape", "data_offsets"]), inner, max_size=3
-        )
+        | st.dictionaries(st.sampled_from(["0.weight", "0.bias", "dtype", "shape", "data_offsets"]), inner, max_size=3)
     ),
     max_leaves=12,
 )

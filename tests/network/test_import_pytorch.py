@@ -101,9 +101,7 @@ def test_scales_around_an_imported_network(torch, tmp_path):
     x = np.random.default_rng(0).normal(size=(50, 2))
     inner = torch.from_numpy((x - scales["centre"]) / scales["half_width"])
     expected = 20.0 + 60.0 * model(inner).detach().numpy()
-    np.testing.assert_allclose(
-        value(convert_pytorch(tmp_path / "m.pt", **XT, **scales), x), expected, rtol=1e-12
-    )
+    np.testing.assert_allclose(value(convert_pytorch(tmp_path / "m.pt", **XT, **scales), x), expected, rtol=1e-12)
 
 
 def test_a_deepxde_checkpoint_is_the_same_function(torch, tmp_path):
@@ -120,9 +118,7 @@ def test_a_deepxde_checkpoint_is_the_same_function(torch, tmp_path):
 
 
 def test_prefix_and_float32(torch, tmp_path):
-    model = torch.nn.ModuleDict(
-        {"a": sequential(torch, "tanh", torch.float32), "b": torch.nn.Embedding(3, 2)}
-    )
+    model = torch.nn.ModuleDict({"a": sequential(torch, "tanh", torch.float32), "b": torch.nn.Embedding(3, 2)})
     torch.save(model.state_dict(), tmp_path / "m.pt")
     saved = convert_pytorch(tmp_path / "m.pt", prefix="a.", **XT)
     assert saved.dtype == "float32"
@@ -148,9 +144,7 @@ class Act:
 
 @pytest.mark.parametrize("zipped", [True, False])
 def test_a_file_that_would_act_is_refused_and_does_not(torch, tmp_path, zipped):
-    for place, held in enumerate(
-        (Act, lambda t: {"0.weight": Act(t)}, lambda t: {"model_state_dict": Act(t)})
-    ):
+    for place, held in enumerate((Act, lambda t: {"0.weight": Act(t)}, lambda t: {"model_state_dict": Act(t)})):
         target, path = tmp_path / f"created{place}", tmp_path / f"bad{place}.pt"
         torch.save(held(target), path, _use_new_zipfile_serialization=zipped)
         refused(path, r"not a file of weights only.*asks for .*mkdir")
@@ -235,9 +229,7 @@ def test_nothing_here_loads_jax_torch_or_pickle():
         "import sys, tgsr.network._pytorch, tgsr.network._manifest, tgsr.network._start;"
         "print([m for m in ('jax', 'torch') if m in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"
     source = Path(sys.modules[import_network.__module__].__file__ or "").parent
     names = ["_saved", "_manifest", "_safetensors", "_import", "_pytorch", "_start", "_names"]

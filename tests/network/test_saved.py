@@ -43,9 +43,7 @@ def network(widths=(2, 3, 3, 1), seed=0, dtype="float64", **changed) -> SavedNet
 def same(a: SavedNetwork, b: SavedNetwork) -> bool:
     """Equality field by field, without the fingerprint."""
     pairs = [(getattr(a, f.name), getattr(b, f.name)) for f in dataclasses.fields(a)]
-    flat = [
-        (x, y) for p, q in pairs for x, y in (zip(p, q, strict=True) if isinstance(p, tuple) else [(p, q)])
-    ]
+    flat = [(x, y) for p, q in pairs for x, y in (zip(p, q, strict=True) if isinstance(p, tuple) else [(p, q)])]
     return all(np.asarray(x).dtype == np.asarray(y).dtype and np.array_equal(x, y) for x, y in flat)
 
 
@@ -80,9 +78,7 @@ def test_fingerprint_sees_every_part():
     }
     assert set(other) == {field.name for field in dataclasses.fields(base)}
     prints = {name: dataclasses.replace(base, **{name: value}).fingerprint() for name, value in other.items()}
-    assert (
-        len({base.fingerprint(), network(dtype="float32").fingerprint(), *prints.values()}) == len(other) + 2
-    )
+    assert len({base.fingerprint(), network(dtype="float32").fingerprint(), *prints.values()}) == len(other) + 2
     assert network().fingerprint() == base.fingerprint()
 
 
@@ -191,9 +187,7 @@ def test_the_damaged_tensor_is_named(tmp_path):
     data = bytearray((tmp_path / TENSORS).read_bytes())
     data[-1] ^= 1
     (tmp_path / TENSORS).write_bytes(data)
-    with pytest.raises(
-        StorageError, match=r"layers\.\d\.\w+.*does not hold the bytes that were written"
-    ) as caught:
+    with pytest.raises(StorageError, match=r"layers\.\d\.\w+.*does not hold the bytes that were written") as caught:
         read_network(tmp_path)
     assert caught.value.field is not None
 

@@ -14,9 +14,7 @@ from tgsr.network._saved import SavedNetwork
 from tgsr.network._start import transfer_check, transferred_arrays
 
 
-def network(
-    coordinates="xt", fields="u", hidden=(3, 4), seed=0, dtype="float64", activation="tanh"
-) -> SavedNetwork:
+def network(coordinates="xt", fields="u", hidden=(3, 4), seed=0, dtype="float64", activation="tanh") -> SavedNetwork:
     rng = np.random.default_rng(seed)
     widths = (len(coordinates), *hidden, len(fields))
     return SavedNetwork(
@@ -46,9 +44,7 @@ def start(source, target, match="exact"):
     )
 
 
-@given(
-    order=st.permutations("xyt"), out=st.permutations("uvw"), hidden=st.lists(st.integers(1, 5), max_size=3)
-)
+@given(order=st.permutations("xyt"), out=st.permutations("uvw"), hidden=st.lists(st.integers(1, 5), max_size=3))
 def test_a_permutation_is_the_same_function(order, out, hidden):
     source = network("xyt", "uvw", tuple(hidden))
     target = network("".join(order), "".join(out), tuple(hidden), seed=1)
@@ -61,9 +57,7 @@ def test_a_permutation_is_the_same_function(order, out, hidden):
 
 
 def test_a_permutation_is_reported():
-    lines = transfer_check(
-        network("xt"), coordinates=["t", "x"], fields=["u"], widths=[2, 3, 4, 1], activation="tanh"
-    )
+    lines = transfer_check(network("xt"), coordinates=["t", "x"], fields=["u"], widths=[2, 3, 4, 1], activation="tanh")
     assert [str(line) for line in lines] == [
         "input 't': copied from place 2 of the source to place 1",
         "input 'x': copied from place 1 of the source to place 2",
@@ -156,6 +150,4 @@ def test_arguments_that_contradict_each_other():
         with pytest.raises(InputError, match=said):
             transfer_check(network(), **(good | change))
     with pytest.raises(InputError, match="'u' is field 1 of the source and 2 of the target"):
-        transfer_check(
-            network("x", "uv"), coordinates=["x"], fields=["c", "u"], widths=[1, 3, 4, 2], activation="tanh"
-        )
+        transfer_check(network("x", "uv"), coordinates=["x"], fields=["c", "u"], widths=[1, 3, 4, 2], activation="tanh")

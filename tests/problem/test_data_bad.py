@@ -183,9 +183,7 @@ def test_bad_files(subtests: Any, tmp_path: Path) -> None:
                 content = case.content
                 (folder / case.name).write_bytes(content.encode() if isinstance(content, str) else content)
             with pytest.raises(InputError) as caught:
-                read_data(case.name, case.columns, base=folder, **case.options).check_against(
-                    COORDINATES, ["T", "q"]
-                )
+                read_data(case.name, case.columns, base=folder, **case.options).check_against(COORDINATES, ["T", "q"])
             check(str(caught.value))
             assert case.says in str(caught.value), str(caught.value)
             assert caught.value.row == case.row

@@ -121,9 +121,7 @@ def test_a_grid_becomes_one_row_per_point(tmp_path: Path) -> None:
     x, t = np.linspace(0, 1, 5), np.linspace(0, 2, 3)
     T = x[:, None] + 10 * t
     np.savez(tmp_path / "g.npz", x=x, t=t[:, None], T=T)
-    np.savez(
-        tmp_path / "mesh.npz", x=np.broadcast_to(x[:, None], T.shape), t=np.broadcast_to(t, T.shape), T=T
-    )
+    np.savez(tmp_path / "mesh.npz", x=np.broadcast_to(x[:, None], T.shape), t=np.broadcast_to(t, T.shape), T=T)
     scipy.io.savemat(tmp_path / "g.mat", {"x": x[:, None], "t": t, "T": T})
     with h5netcdf.File(tmp_path / "g.nc", "w") as file:
         file.dimensions = {"t": 3, "x": 5}
@@ -175,9 +173,7 @@ def test_the_fast_and_the_careful_way_agree(tmp_path: Path) -> None:
     rows = [f"{a!r},{b!r},9" for a, b in NUMBERS[:2].T.tolist()]
     (tmp_path / "fast.csv").write_text("\n".join(["x,T,q", *rows]))
     (tmp_path / "slow.csv").write_text("\n".join(["x,T,q", *rows[:-1], rows[-1][:-1]]))
-    fast, slow = (
-        read_data(tmp_path / f"{n}.csv", {"x": "x", "T": "T", "q": "q"}).split("x") for n in ("fast", "slow")
-    )
+    fast, slow = (read_data(tmp_path / f"{n}.csv", {"x": "x", "T": "T", "q": "q"}).split("x") for n in ("fast", "slow"))
     assert fast.values["T"].tobytes() == slow.values["T"].tobytes()
     assert np.isnan(slow.values["q"]).tolist() == [False] * 39 + [True]
 
@@ -185,9 +181,7 @@ def test_the_fast_and_the_careful_way_agree(tmp_path: Path) -> None:
 def test_a_relative_path_starts_at_the_calling_file(tmp_path: Path) -> None:
     (tmp_path / "study").mkdir()
     text(tmp_path / "study" / "d.csv")
-    source = (
-        "from tgsr.problem._readers import read_data\ndata = read_data('d.csv', {'x': 'pos m', 'T': 'T/°C'})"
-    )
+    source = "from tgsr.problem._readers import read_data\ndata = read_data('d.csv', {'x': 'pos m', 'T': 'T/°C'})"
     scope: dict[str, Any] = {"__file__": str(tmp_path / "study" / "problem.py")}
     exec(compile(source, scope["__file__"], "exec"), scope)
     assert len(scope["data"]) == 40

@@ -19,17 +19,15 @@ from tgsr.problem._readers import read_data
 CELL = st.one_of(
     st.floats().map(repr),
     st.integers(-9, 9).map(str),
-    st.sampled_from(
-        ["", "NA", '"', '"1"', '""', "1,5", "=1", "#", " ", "\t", "\ufeff", "\x1b", "\u2028", "\x85"]
-    ),
+    st.sampled_from(["", "NA", '"', '"1"', '""', "1,5", "=1", "#", " ", "\t", "\ufeff", "\x1b", "\u2028", "\x85"]),
     st.text(max_size=4),
 )
 LINE = st.tuples(st.lists(CELL, max_size=4), st.sampled_from([",", ";", "\t", " ", ", "])).map(
     lambda p: p[1].join(p[0])
 )
-TEXT = st.tuples(
-    st.sampled_from(["x,T\n", "x;T\r\n", "x T\n", "# x\tT\n", ""]), st.lists(LINE, max_size=6)
-).map(lambda p: p[0] + "\n".join(p[1]))
+TEXT = st.tuples(st.sampled_from(["x,T\n", "x;T\r\n", "x T\n", "# x\tT\n", ""]), st.lists(LINE, max_size=6)).map(
+    lambda p: p[0] + "\n".join(p[1])
+)
 
 
 @contextlib.contextmanager

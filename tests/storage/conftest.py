@@ -10,9 +10,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-sys.path.insert(
-    0, str(Path(__file__).parent)
-)  # `storage_cases` is shared with the processes that tests start
+sys.path.insert(0, str(Path(__file__).parent))  # `storage_cases` is shared with the processes that tests start
 
 from storage_cases import new_run
 

@@ -226,9 +226,7 @@ def test_a_first_save_that_was_cut_short_is_no_damage(run: RunDirectory) -> None
 
 
 @pytest.mark.parametrize("reader", [read_arrays, read_tensors])
-def test_random_bytes_and_pickles_give_only_our_error(
-    tmp_path: Path, reader: Callable[[Path], object]
-) -> None:
+def test_random_bytes_and_pickles_give_only_our_error(tmp_path: Path, reader: Callable[[Path], object]) -> None:
     rng, path, good = np.random.default_rng(0), tmp_path / "file", tmp_path / "good"
     (write_arrays if reader is read_arrays else write_tensors)(good, {"a": np.arange(6.0).reshape(2, 3)})
     data = good.read_bytes()

@@ -58,9 +58,7 @@ STARTS = {
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_a_fault_at_every_call_of_a_save_leaves_the_old_or_the_new_state(
-    run: RunDirectory, start: str
-) -> None:
+def test_a_fault_at_every_call_of_a_save_leaves_the_old_or_the_new_state(run: RunDirectory, start: str) -> None:
     saves, prepare = STARTS[start]
     for step in range(1, saves + 1):
         save(run, step)

@@ -159,16 +159,12 @@ def test_a_seal_notices_every_flipped_bit(tmp_path: Path, value: dict[str, Any],
 
 @quick
 @given(st.dictionaries(NAMES, ARRAYS, max_size=4))
-def test_arrays_come_back_with_every_bit_type_and_shape(
-    tmp_path: Path, arrays: dict[str, np.ndarray]
-) -> None:
+def test_arrays_come_back_with_every_bit_type_and_shape(tmp_path: Path, arrays: dict[str, np.ndarray]) -> None:
     write_arrays(tmp_path / "a.npz", arrays)
     write_tensors(tmp_path / "a.safetensors", arrays)
     assert same(read_arrays(tmp_path / "a.npz"), arrays)
     assert same(read_tensors(tmp_path / "a.safetensors"), arrays)
-    backwards = {
-        name: np.asfortranarray(arrays[name]).reshape(arrays[name].shape) for name in reversed(arrays)
-    }
+    backwards = {name: np.asfortranarray(arrays[name]).reshape(arrays[name].shape) for name in reversed(arrays)}
     assert npz_bytes(backwards) == npz_bytes(arrays)
     assert tensor_bytes(backwards) == tensor_bytes(arrays)
 

@@ -174,9 +174,7 @@ def test_links_are_not_sealed(run: RunDirectory) -> None:
 
 def test_the_log_survives_torn_lines_and_cannot_drive_a_terminal(run: RunDirectory) -> None:
     assert run.read_log() == []
-    run.log(
-        "start\x1b]0;owned\x07", message="a\x1b[31mred\x9b2J\r\nb", nested={"k\x07": ["\x00"]}, loss=math.nan
-    )
+    run.log("start\x1b]0;owned\x07", message="a\x1b[31mred\x9b2J\r\nb", nested={"k\x07": ["\x00"]}, loss=math.nan)
     with open(run.path / "log.jsonl", "ab") as handle:
         handle.write(b'{"event": "torn", "valu')
     assert [entry["event"] for entry in run.read_log()][1:] == ["unreadable"]

@@ -15,12 +15,8 @@ from tgsr.cli._write import say
 @click.command(name="convert", short_help="Bring in a network from PyTorch, DeepXDE, Flax or Keras.")
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
-@click.option(
-    "--activation", required=True, metavar="NAME", help="tanh, sin, swish, gelu, softplus or sigmoid."
-)
-@click.option(
-    "--coordinates", required=True, type=NAMES, metavar="x,t", help="Names of the inputs, in order."
-)
+@click.option("--activation", required=True, metavar="NAME", help="tanh, sin, swish, gelu, softplus or sigmoid.")
+@click.option("--coordinates", required=True, type=NAMES, metavar="x,t", help="Names of the inputs, in order.")
 @click.option("--fields", required=True, type=NAMES, metavar="u,v", help="Names of the outputs, in order.")
 @click.option("--centre", type=NUMBERS, metavar="0.5,1", help="The network takes (x - centre) / half-width.")
 @click.option("--half-width", type=NUMBERS, metavar="0.5,1", help="One number per coordinate.")
@@ -48,9 +44,7 @@ def command(source: str, target: str, **meaning: Any) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(
-            f"cannot be made ({error.strerror})", file=target, remedy="Name another folder"
-        ) from None
+        raise InputError(f"cannot be made ({error.strerror})", file=target, remedy="Name another folder") from None
     write_network(folder, network)
     shape = "-".join(map(str, network.widths))
     say(f"{shape} {network.activation} network written. Next: tgsr transfer {target} FILE.py")

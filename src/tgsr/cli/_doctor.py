@@ -53,9 +53,7 @@ def diagnosis() -> dict[str, Any]:
     from tgsr._jax import BROKEN, TESTED
 
     versions = {"tgsr": __version__, **{name: _version(name) for name in _CORE}}
-    problems = [
-        f"{name} is not installed. Install tgsr again." for name, found in versions.items() if found is None
-    ]
+    problems = [f"{name} is not installed. Install tgsr again." for name, found in versions.items() if found is None]
     jaxlib = versions["jaxlib"]
     rule = "tested" if jaxlib in TESTED else f"not tested (tested: {', '.join(TESTED)})"
     cache = cache_folder()
@@ -90,16 +88,12 @@ def _computed(problems: list[str]) -> dict[str, Any]:
             )
             if wrong:  # a verdict from better days must not let the next run through
                 (_canary.cache_folder() / "canary.json").unlink(missing_ok=True)
-                problems.append(
-                    "JAX computes wrong numbers here. Install a tested version: pip install 'jax==0.10.1'."
-                )
+                problems.append("JAX computes wrong numbers here. Install a tested version: pip install 'jax==0.10.1'.")
             from tgsr._provenance import environment
 
             here = environment()
             about |= {key: here[key] for key in ("engine", "device", "threads", "dtype")}
-            about["engine_why"] = (
-                f"compiled by XLA for this {here['device']}; this release has no other engine"
-            )
+            about["engine_why"] = f"compiled by XLA for this {here['device']}; this release has no other engine"
     except (TgsrError, ImportError, OSError) as error:
         about["canary"] = "not run"
         problems.append(plain(error, 1000))
@@ -122,9 +116,7 @@ def _write(found: dict[str, Any]) -> None:
         "free disk": f"{found['free_disk_bytes'] / 2**30:.1f} GiB in this folder",
     }
     for extra, names in found["extras"].items():
-        lines[f"extra {extra}"] = ", ".join(
-            f"{name} {number or 'not installed'}" for name, number in names.items()
-        )
+        lines[f"extra {extra}"] = ", ".join(f"{name} {number or 'not installed'}" for name, number in names.items())
     for what, text in lines.items():
         say(f"{what:<15} {text}")
     for problem in found["problems"]:

@@ -66,9 +66,7 @@ def _located(given: str) -> tuple[Path, str | None]:
     if name is not None and not name.isidentifier():
         raise InputError(f"{name!r} cannot be a variable", file=file, remedy="Write FILE.py:name")
     if not file.endswith(".py"):
-        raise InputError(
-            "is not a Python file (.py)", file=given, remedy="Give the file that defines the problem"
-        )
+        raise InputError("is not a Python file (.py)", file=given, remedy="Give the file that defines the problem")
     try:
         path = Path(file).resolve()
         if not path.is_file():

@@ -23,9 +23,7 @@ from tgsr.cli._write import say
 
 COMMANDS = ("solve", "transfer", "compare", "explain", "show", "predict", "convert", "methods", "doctor")
 INTERNAL, INPUT, INSTALLATION, INTERRUPTED = 1, 2, 3, 130
-CORE = frozenset(
-    "jax jaxlib optax numpy scipy safetensors rich matplotlib threadpoolctl".split()
-)
+CORE = frozenset("jax jaxlib optax numpy scipy safetensors rich matplotlib threadpoolctl".split())
 _TRACEBACK = "tgsr.traceback"
 
 

@@ -15,9 +15,7 @@ class Listed(click.ParamType):
     def __init__(self, name: str, convert: Callable[[str], Any]) -> None:
         self.name, self._convert = name, convert
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[Any, ...]:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
         """The values, each checked."""
         if isinstance(value, tuple):
             return value

@@ -32,9 +32,7 @@ def points_in(file: str, names: Sequence[str]) -> tuple[Columns, list[int]]:
 
     path = locate(file, Path.cwd(), None)
     if path.suffix.lower() not in TEXT:
-        raise InputError(
-            "is no table of points", file=file, remedy=f"Give a file ending in {', '.join(TEXT)}"
-        )
+        raise InputError("is no table of points", file=file, remedy=f"Give a file ending in {', '.join(TEXT)}")
     kind_of(path, path.suffix.lower(), file)
     columns, lines = read_text(path, file, {name: name for name in names}, None)
     for name, column in columns.items():
@@ -57,9 +55,7 @@ def points_on(grid: Mapping[str, str], names: Sequence[str]) -> tuple[Columns, l
     return {name: m.reshape(-1) for name, m in zip(names, mesh, strict=True)}, list(range(1, total + 1))
 
 
-def check_inside(
-    columns: Columns, rows: Sequence[int], box: Mapping[str, Sequence[float]], file: str | None
-) -> None:
+def check_inside(columns: Columns, rows: Sequence[int], box: Mapping[str, Sequence[float]], file: str | None) -> None:
     """Refuse a point outside the box: there a network has seen neither data nor equations."""
     for name, column in columns.items():
         low, high = box[name]
@@ -78,9 +74,7 @@ def check_inside(
 def _exactly(given: Mapping[str, str], names: Sequence[str], option: str) -> None:
     for name in given:
         if name not in names:
-            raise InputError(
-                f"{option} names {name!r}, which is no coordinate", field=name, remedy=_known(names)
-            )
+            raise InputError(f"{option} names {name!r}, which is no coordinate", field=name, remedy=_known(names))
     for name in names:
         if name not in given:
             raise InputError(f"{option} lacks the coordinate {name!r}", field=name, remedy=_known(names))
@@ -94,9 +88,7 @@ def _number(text: str, name: str, option: str) -> float:
     try:
         return finite(text)
     except ValueError:
-        raise InputError(
-            f"{text!r} in {option} is not a finite number", field=name, remedy="Write x=0.5"
-        ) from None
+        raise InputError(f"{text!r} in {option} is not a finite number", field=name, remedy="Write x=0.5") from None
 
 
 def _axis(text: str, name: str) -> NDArray[np.float64]:
@@ -106,7 +98,5 @@ def _axis(text: str, name: str) -> NDArray[np.float64]:
         raise InputError(f"{text!r} is not low:high:count", field=name, remedy=remedy)
     low, high = (_number(part, name, "--grid") for part in parts[:2])
     if not parts[2].isascii() or not parts[2].isdigit() or not 1 <= int(parts[2][:12]) <= MOST:
-        raise InputError(
-            f"{parts[2]!r} is not a number of points from 1 to {MOST:,}", field=name, remedy=remedy
-        )
+        raise InputError(f"{parts[2]!r} is not a number of points from 1 to {MOST:,}", field=name, remedy=remedy)
     return np.linspace(low, high, int(parts[2]))

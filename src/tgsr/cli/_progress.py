@@ -49,8 +49,7 @@ class Panel:
         closures = f"{p.closures} closures" if p.budget is None else f"{p.closures} of {p.budget} closures"
         values = [f"{n} = {v:.6g} {self._units.get(n, '')}".rstrip() for n, v in p.unknowns.items()]
         return [
-            f"{self._name}  {p.stage}, {p.phase}  epoch {p.epoch} of at most {p.epochs}, "
-            f"{spent}{self._remaining(p)}",
+            f"{self._name}  {p.stage}, {p.phase}  epoch {p.epoch} of at most {p.epochs}, {spent}{self._remaining(p)}",
             f"  loss {p.loss:.4e}  {closures}",
             *(f"  {value}" for value in values),
         ]

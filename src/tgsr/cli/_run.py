@@ -29,9 +29,7 @@ _OPTIONS = (
         metavar="N",
         help="Where all chance comes from.",
     ),
-    click.option(
-        "--out", default="runs", show_default=True, metavar="DIR", help="The folder that keeps the runs."
-    ),
+    click.option("--out", default="runs", show_default=True, metavar="DIR", help="The folder that keeps the runs."),
     click.option(
         "--threads",
         type=click.IntRange(1, 1024),

@@ -77,10 +77,7 @@ def _listed(found: list[dict[str, Any]]) -> str:
         path = Path(about["run"])
         when = datetime.datetime.fromtimestamp(path.stat().st_mtime).isoformat(" ", "minutes")
         unknowns = ", ".join(f"{name} = {value:.5g}" for name, value in about.get("unknowns", {}).items())
-        known = [
-            str(about.get(key) if about.get(key) is not None else "-")
-            for key in ("method", "seed", "closures")
-        ]
+        known = [str(about.get(key) if about.get(key) is not None else "-") for key in ("method", "seed", "closures")]
         rows.append((path.name, about["state"], *known, when, unknowns))  # type: ignore[arg-type]
     return table(rows)
 

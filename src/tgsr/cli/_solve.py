@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 @click.command(name="solve", short_help="Recover the unknowns of the problem in a Python file.")
 @click.argument("file", metavar="FILE.py[:NAME]")
 @click.option("--widths", type=WHOLE, metavar="24,24,24", help="Neurons per hidden layer.")
-@click.option(
-    "--activation", metavar="NAME", help="tanh (the default), sin, swish, gelu, softplus or sigmoid."
-)
+@click.option("--activation", metavar="NAME", help="tanh (the default), sin, swish, gelu, softplus or sigmoid.")
 @run_options
 def command(file: str, widths: tuple[int, ...] | None, activation: str | None, **options: Any) -> int:
     """Recover the unknowns of the problem in FILE.py.
@@ -32,9 +30,7 @@ def command(file: str, widths: tuple[int, ...] | None, activation: str | None, *
     return carry_out(partial(_solve, widths, activation), file, **options)
 
 
-def _solve(
-    widths: tuple[int, ...] | None, activation: str | None, problem: Problem, **settings: Any
-) -> Result:
+def _solve(widths: tuple[int, ...] | None, activation: str | None, problem: Problem, **settings: Any) -> Result:
     from tgsr._solve import WIDTHS, solve
     from tgsr.network._propagate import MLP
 

@@ -15,18 +15,14 @@ def runs_at(given: str) -> tuple[RunDirectory | None, list[RunDirectory]]:
     try:
         if not path.is_dir():
             kind = "is not a folder" if path.exists() else "does not exist"
-            raise InputError(
-                kind, file=given, remedy="Give the folder of a run, or the folder that holds the runs"
-            )
+            raise InputError(kind, file=given, remedy="Give the folder of a run, or the folder that holds the runs")
         if (path / "spec.json").exists():
             return RunDirectory(path.resolve()), []
         runs = find_runs(path)
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read ({error})", file=given, remedy="Check the path") from None
     if not runs:
-        raise InputError(
-            "holds no run", file=given, remedy="Give the folder of a run, such as runs/rod-0123456789ab"
-        )
+        raise InputError("holds no run", file=given, remedy="Give the folder of a run, such as runs/rod-0123456789ab")
     return None, sorted(runs, key=lambda run: -run.path.stat().st_mtime)
 
 
@@ -35,9 +31,7 @@ def run_at(given: str) -> RunDirectory:
     run, others = runs_at(given)
     if run is None:
         names = ", ".join(other.path.name for other in others[:3])
-        raise InputError(
-            "is a folder of runs, not a run", file=given, remedy=f"Give one of them, such as {names}"
-        )
+        raise InputError("is a folder of runs, not a run", file=given, remedy=f"Give one of them, such as {names}")
     return run
 
 

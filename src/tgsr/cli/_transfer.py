@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 @click.command(name="transfer", short_help="The same, starting from a network trained on a related problem.")
 @click.argument("source")
 @click.argument("file", metavar="FILE.py[:NAME]")
-@click.option(
-    "--method", default="tgsr", show_default=True, help="How to transfer; `tgsr methods` lists them."
-)
+@click.option("--method", default="tgsr", show_default=True, help="How to transfer; `tgsr methods` lists them.")
 @click.option(
     "--option",
     "choices",

@@ -1,5 +1,6 @@
 """The loss: named terms over a problem, its weighted sum, its gradient, its rows and their Jacobian."""
 
+from tgsr.loss._build import build_objective as build_objective
 from tgsr.loss._gradient import with_residual_gradient as with_residual_gradient
 from tgsr.loss._jacobian import weighted_jacobian as weighted_jacobian
 from tgsr.loss._jacobian import weighted_rows as weighted_rows
@@ -7,6 +8,5 @@ from tgsr.loss._objective import Batch as Batch
 from tgsr.loss._objective import Controls as Controls
 from tgsr.loss._objective import Objective as Objective
 from tgsr.loss._objective import TermBatch as TermBatch
-from tgsr.loss._build import build_objective as build_objective
 from tgsr.loss._plan import TermPlan as TermPlan
 from tgsr.loss._terms import Part as Part

@@ -1,8 +1,8 @@
 """Rows and their per-point Jacobian, from one backward pass per part.
 
-A row at a point depends on that point's channels only, so the derivative of the *sum* of a row over a block with respect
-to every pre-activation holds all points' derivatives side by side; an outer product with the layer's inputs gives each
-point's derivative with respect to a weight matrix.
+A row at a point depends on that point's channels only, so the derivative of the *sum* of a row over a block with
+respect to every pre-activation holds all points' derivatives side by side; an outer product with the layer's inputs
+gives each point's derivative with respect to a weight matrix.
 """
 
 from __future__ import annotations

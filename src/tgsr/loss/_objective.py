@@ -141,13 +141,13 @@ class Objective:
         operators: dict[int, list[Operator]] = {}
         for collapse in plan.collapses:
             net = self.surrogate.nets[collapse.net]
-            operators.setdefault(collapse.net, []).append(
-                {
-                    net.local(index): net.stretch(net.local(index))
-                    * coefficient(plan.term, collapse.part, (collapse.field, index), any_value, x, unknowns)
-                    for index in collapse.indices
-                }
-            )
+            operator: dict[Index, jax.Array] = {}
+            for index in collapse.indices:
+                local = net.local(index)
+                assert local is not None  # only derivatives in the network's own coordinates are collapsed
+                slope = coefficient(plan.term, collapse.part, (collapse.field, index), any_value, x, unknowns)
+                operator[local] = net.stretch(local) * slope
+            operators.setdefault(collapse.net, []).append(operator)
         tapes = self.surrogate.tapes(theta, x, plan.carried, operators)
         get = self.surrogate.getter(tapes)
         rows = []

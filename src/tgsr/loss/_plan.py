@@ -1,4 +1,4 @@
-"""What a term needs of the networks, found by tracing its rows: derivatives, and linear operators that can travel whole.
+"""What a term needs of the networks, found by tracing its rows: derivatives, and operators that can travel whole.
 
 A second derivative whose coefficient depends on position and unknowns only is *collapsed*: all such derivatives of a
 field in one row become one operator channel (see `tgsr.network._propagate`), if that makes fewer channels in all.
@@ -35,7 +35,7 @@ class Collapse:
 
 @dataclass(frozen=True)
 class TermPlan:
-    """What a term asks of the networks, per point set: `wanted` in full, `carried` and `collapses` for the fast path."""
+    """What a term asks of the networks, per point set: `wanted` in full; `carried` and `collapses`, the fast path."""
 
     term: Term
     wanted: tuple[dict[str, tuple[Index, ...]], ...]
@@ -64,7 +64,9 @@ def wanted_by(term: Term, problem: Problem, sigmas: int) -> list[dict[str, tuple
             return get
 
         unknowns = {u.name: jnp.asarray(u.guess) for u in problem.unknowns}
-        place = Place([getter(i) for i in range(sets)], [x] * sets, unknowns, {"values": ones}, jnp.ones(max(sigmas, 1)))
+        place = Place(
+            [getter(i) for i in range(sets)], [x] * sets, unknowns, {"values": ones}, jnp.ones(max(sigmas, 1))
+        )
         return [part.row(place) for part in term.parts]
 
     jax.eval_shape(trace, jax.ShapeDtypeStruct((3, len(problem.domain.names)), jnp.float64))
@@ -141,9 +143,7 @@ def plan_term(term: Term, problem: Problem, surrogate: Surrogate, sigmas: int) -
     plain = TermPlan(term, tuple(wanted), dict(wanted[0]))
     if len(wanted) > 1 or not any(len(index) == 2 for indices in wanted[0].values() for index in indices):
         return plain
-    per_part = [
-        wanted_by(Term(term.name, (part,), term.draw), problem, sigmas)[0] for part in term.parts
-    ]
+    per_part = [wanted_by(Term(term.name, (part,), term.draw), problem, sigmas)[0] for part in term.parts]
     carried = {name: set(indices) for name, indices in wanted[0].items()}
     collapses: list[Collapse] = []
     for number, own in enumerate(per_part):
@@ -153,9 +153,7 @@ def plan_term(term: Term, problem: Problem, surrogate: Surrogate, sigmas: int) -
             if surrogate.nets[net].positive or any(surrogate.nets[net].local(index) is None for index in indices):
                 continue
             alone = [i for i in indices if not any(i in o.get(name, ()) for n, o in enumerate(per_part) if n != number)]
-            linear = [
-                i for i in alone if 1 <= len(i) <= 2 and is_linear_in(term, number, (name, i), keys, problem)
-            ]
+            linear = [i for i in alone if 1 <= len(i) <= 2 and is_linear_in(term, number, (name, i), keys, problem)]
             second = [i for i in linear if len(i) == 2]
             if not second:
                 continue
@@ -170,4 +168,3 @@ def plan_term(term: Term, problem: Problem, surrogate: Surrogate, sigmas: int) -
                 carried[name] = rest
                 collapses.append(Collapse(number, name, net, whole))
     return TermPlan(term, tuple(wanted), {n: tuple(sorted(i)) for n, i in carried.items()}, tuple(collapses))
-

@@ -127,7 +127,8 @@ class _Builder:
         if how_many == 0:
             return [Part(name, kind, lambda place: flat(row(place), place.points, what))]
         return [
-            Part(f"{name}[{i}]", kind, lambda place, i=i: flat(row(place)[i], place.points, what)) for i in range(how_many)
+            Part(f"{name}[{i}]", kind, lambda place, i=i: flat(row(place)[i], place.points, what))
+            for i in range(how_many)
         ]
 
     def condition(self, condition: AnyCondition) -> list[Term]:
@@ -215,9 +216,7 @@ class _Builder:
             for order in range(condition.order):
                 index = (axis,) * order
                 label = self.named(condition.name or f"periodic {name}" + (f" d{order}" if order else ""))
-                parts.append(
-                    Part(label, "bc", lambda p, n=name, i=index: p.getters[0](n, i) - p.getters[1](n, i))
-                )
+                parts.append(Part(label, "bc", lambda p, n=name, i=index: p.getters[0](n, i) - p.getters[1](n, i)))
         return Term(f"periodic {condition.along}", tuple(parts), draw, sets=2)
 
     def data(self, data: Data, number: int) -> list[Term]:
@@ -240,7 +239,7 @@ class _Builder:
 
 
 def whitened(z: jax.Array, noise: Noise) -> jax.Array:
-    """The number whose half square is the negative log-likelihood of the standardised residual z, with the sign of z."""
+    """The number whose half square is the negative log-likelihood of the standardised residual z; the sign is z's."""
     from tgsr.problem._noise import Gaussian
 
     if isinstance(noise, Gaussian):
@@ -343,4 +342,3 @@ def build_terms(problem: Problem, points: Points) -> list[Term]:
         terms += new
         number += len(new)
     return terms
-

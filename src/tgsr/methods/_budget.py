@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tgsr.loss import Objective
-from tgsr.optimiser import row_count
-from tgsr.training import Training, automatic_phases
 from tgsr.methods.tgsr._adaptation import INNER, adaptation_epochs
 from tgsr.methods.tgsr._options import TgsrOptions
+from tgsr.optimiser import row_count
+from tgsr.training import Training, automatic_phases
 
 BUDGETS = ("matched", "paper")
 

@@ -57,9 +57,7 @@ def _checked(name: str, value: Any, hint: Any, default: Any) -> str | int | floa
     remedy = f"The default is {default}"
     if get_origin(hint) is Literal:
         if not (isinstance(value, str) and value in get_args(hint)):
-            raise InputError(
-                f"{name} = {value!r} is not one of {', '.join(get_args(hint))}", field=name, remedy=remedy
-            )
+            raise InputError(f"{name} = {value!r} is not one of {', '.join(get_args(hint))}", field=name, remedy=remedy)
         return str(value)
     kind, legal = get_args(hint)
     number: int | float = math.nan
@@ -69,7 +67,5 @@ def _checked(name: str, value: Any, hint: Any, default: Any) -> str | int | floa
         number = float(value)
     if number not in legal:
         whole = ", whole numbers" if kind is int else ""
-        raise InputError(
-            f"{name} = {value!r} is outside its legal range {legal}{whole}", field=name, remedy=remedy
-        )
+        raise InputError(f"{name} = {value!r} is outside its legal range {legal}{whole}", field=name, remedy=remedy)
     return kind(number)

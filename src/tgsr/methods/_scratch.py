@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tgsr.training import Start
 from tgsr.methods._method import Prepared, Setting
+from tgsr.training import Start
 
 
 @dataclass(frozen=True)

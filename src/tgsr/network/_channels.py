@@ -51,4 +51,6 @@ def chain_rule(index: Index) -> tuple[tuple[int, int, tuple[Index, ...]], ...]:
     for partition in _set_partitions(tuple(range(len(index)))):
         blocks = tuple(sorted(tuple(sorted(index[i] for i in block)) for block in partition))
         counts[blocks] += 1
-    return tuple((n, len(blocks), blocks) for blocks, n in sorted(counts.items(), key=lambda item: (len(item[0]), item[0])))
+    return tuple(
+        (n, len(blocks), blocks) for blocks, n in sorted(counts.items(), key=lambda item: (len(item[0]), item[0]))
+    )

@@ -45,9 +45,7 @@ def write_network(folder: str | PathLike[str], saved: SavedNetwork) -> None:
         ],
         "fields": [
             {"name": name, "offset": offset, "scale": scale}
-            for name, offset, scale in zip(
-                saved.fields, saved.offset.tolist(), saved.scale.tolist(), strict=True
-            )
+            for name, offset, scale in zip(saved.fields, saved.offset.tolist(), saved.scale.tolist(), strict=True)
         ],
         "file_sha256": digest,
         "tensors": {name: _sha256(little_endian(array)) for name, array in saved.tensors().items()},

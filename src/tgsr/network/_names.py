@@ -19,9 +19,7 @@ def checked_activation(name: object, *, file: str | None = None) -> str:
     if isinstance(name, str) and name.lower() in _OTHER_NAMES:
         remedy = f"It is called '{_OTHER_NAMES[name.lower()]}' here"
     elif isinstance(name, str) and name.lower() in ("relu", "leaky_relu", "elu", "selu"):
-        remedy = (
-            f"It has no continuous second derivative, which a residual needs: {remedy[0].lower()}{remedy[1:]}"
-        )
+        remedy = f"It has no continuous second derivative, which a residual needs: {remedy[0].lower()}{remedy[1:]}"
     raise InputError(f"unknown activation {name!r}", file=file, field="activation", remedy=remedy)
 
 

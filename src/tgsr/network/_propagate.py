@@ -10,6 +10,7 @@ so a Laplacian in any number of coordinates costs one channel.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -53,7 +54,7 @@ def initial_layers(n_in: int, widths: Sequence[int], n_out: int, rng: np.random.
     """Glorot-uniform weights and zero biases."""
     sizes = [n_in, *widths, n_out]
     layers = []
-    for rows, columns in zip(sizes[:-1], sizes[1:], strict=True):
+    for rows, columns in itertools.pairwise(sizes):
         limit = math.sqrt(6.0 / (rows + columns))
         layers.append((jnp.asarray(rng.uniform(-limit, limit, (rows, columns))), jnp.zeros(columns)))
     return layers
@@ -73,7 +74,7 @@ def activate(
     """The channels of phi(z) from those of z; None stands for a channel that is zero everywhere."""
     place = {index: i for i, index in enumerate(channels)}
     value = z[0]
-    assert value is not None  # noqa: S101  the value channel always exists
+    assert value is not None  # the value channel always exists
     slopes = phi(value, max(order_of(channels), 2 if operators else 0))
     zero = jnp.zeros_like(value)
     out = [slopes[0]]
@@ -94,7 +95,10 @@ def activate(
         squares = None
         for index, coefficient in operator.items():
             if len(index) == 2:
-                product = coefficient[:, None] * (z[place[index[:1]]] * z[place[index[1:]]])  # type: ignore[operator]
+                first, second = z[place[index[:1]]], z[place[index[1:]]]
+                assert first is not None  # first derivatives are never absent
+                assert second is not None
+                product = coefficient[:, None] * (first * second)
                 squares = product if squares is None else squares + product
         out.append(total if squares is None else total + slopes[2] * squares)
     return out

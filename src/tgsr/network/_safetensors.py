@@ -65,9 +65,7 @@ def refuse_other_formats(data: bytes, file: Path) -> None:
     # A pickle of protocol 2 to 5 starts with 0x80, the protocol, and an opcode that is never zero; a
     # safetensors header of 640 bytes starts with 0x80 0x02 too, but then six zeros follow.
     if data[:1] == b"\x80" and data[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05") and data[2:3] != b"\x00":
-        raise InputError(
-            "is a Python pickle, which can run code and is not opened", file=file, remedy=_CONVERT
-        )
+        raise InputError("is a Python pickle, which can run code and is not opened", file=file, remedy=_CONVERT)
     for magic, what, remedy in _OTHER_FORMATS:
         if data.startswith(magic):
             raise InputError(f"is {what}", file=file, remedy=remedy)
@@ -130,9 +128,7 @@ def _tensor(name: str, entry: Any, body: memoryview, file: Path) -> tuple[int, i
         raise InputError(f"bad byte range {offsets!r} in {len(body):,} bytes of data", file=file, field=name)
     begin, end = offsets
     if math.prod(shape) * _ITEM_BITS[dtype] != 8 * (end - begin):
-        raise InputError(
-            f"shape {shape} of {dtype} does not fill {end - begin:,} bytes", file=file, field=name
-        )
+        raise InputError(f"shape {shape} of {dtype} does not fill {end - begin:,} bytes", file=file, field=name)
 
     def read() -> FloatArray:
         array = np.frombuffer(body[begin:end], _FLOATS[dtype]).reshape(shape)

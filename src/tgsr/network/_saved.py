@@ -142,13 +142,9 @@ def _frozen(name: str, value: ArrayLike, dimensions: int) -> FloatArray:
     except (TypeError, ValueError) as error:
         raise InputError(f"is not an array of numbers ({error})", field=name) from None
     if array.dtype.kind != "f" or array.dtype.itemsize not in (4, 8):
-        raise InputError(
-            f"has type {array.dtype.name}", field=name, remedy="Weights and biases are float32 or float64"
-        )
+        raise InputError(f"has type {array.dtype.name}", field=name, remedy="Weights and biases are float32 or float64")
     if array.ndim != dimensions or not array.size:
-        raise InputError(
-            f"has shape {array.shape} where {dimensions} non-empty dimensions are needed", field=name
-        )
+        raise InputError(f"has shape {array.shape} where {dimensions} non-empty dimensions are needed", field=name)
     if not np.isfinite(array).all():
         raise InputError("holds NaN or infinite numbers", field=name)
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
@@ -166,9 +162,7 @@ def _scales(name: str, value: ArrayLike, length: int, *, positive: bool) -> NDAr
         raise InputError(f"must be a list of {length} numbers, got {value!r}", field=name)
     array = array.astype(np.float64)
     if not np.isfinite(array).all() or (positive and not (array > 0).all()):
-        raise InputError(
-            f"must hold finite{' positive' if positive else ''} numbers, got {value!r}", field=name
-        )
+        raise InputError(f"must hold finite{' positive' if positive else ''} numbers, got {value!r}", field=name)
     array.flags.writeable = False
     return array
 

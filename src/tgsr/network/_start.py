@@ -150,8 +150,7 @@ def _inputs(have: tuple[str, ...], want: tuple[str, ...], match: Match) -> list[
             field="coordinates",
         )
     return [
-        Copied("input", name, have.index(name) if name in have else None, place)
-        for place, name in enumerate(want)
+        Copied("input", name, have.index(name) if name in have else None, place) for place, name in enumerate(want)
     ] + [Copied("input", name, have.index(name), None) for name in lost]
 
 

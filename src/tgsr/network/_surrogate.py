@@ -3,6 +3,7 @@ the raw numbers behind the unknowns, and the maps between physical units and wha
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +38,7 @@ class Net:
     def shapes(self) -> list[tuple[int, int]]:
         """(inputs, outputs) of every linear layer."""
         sizes = [len(self.axes), *self.mlp.widths, len(self.fields)]
-        return list(zip(sizes[:-1], sizes[1:], strict=True))
+        return list(itertools.pairwise(sizes))
 
     def inputs(self, x: jax.Array) -> jax.Array:
         """Physical coordinates (points, d) as the network sees them."""
@@ -190,7 +191,7 @@ class Surrogate:
         operators: Mapping[int, Sequence[Operator]] | None = None,
         probes: Mapping[int, Sequence[jax.Array]] | None = None,
     ) -> dict[int, Tape]:
-        """One forward pass per network that `wanted` (field -> derivatives) involves. Operators are in seen coordinates."""
+        """One forward pass per network that `wanted` (field -> derivatives) involves; operators in seen coordinates."""
         all_layers, out = self.layers(theta), {}
         for number, channels in self.needs(wanted).items():
             net = self.nets[number]

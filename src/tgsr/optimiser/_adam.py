@@ -34,9 +34,7 @@ def adam(objective: Objective, batch: Batch, steps: int, learning_rate: float) -
         return AdamState(theta, cast(optax.ScaleByAdamState, rule.init(theta)))
 
     @jax.jit
-    def epoch(
-        state: AdamState, batch: Batch, controls: Controls, settings: jax.Array
-    ) -> tuple[AdamState, Trace]:
+    def epoch(state: AdamState, batch: Batch, controls: Controls, settings: jax.Array) -> tuple[AdamState, Trace]:
         rate = settings[0] if settings.size else learning_rate
 
         def one_step(state: AdamState) -> tuple[AdamState, Row, jax.Array]:

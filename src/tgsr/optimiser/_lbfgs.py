@@ -126,9 +126,7 @@ def lbfgs(
         return LbfgsState(theta, empty_memory(history, theta.size))
 
     @jax.jit
-    def epoch(
-        state: LbfgsState, batch: Batch, controls: Controls, settings: jax.Array
-    ) -> tuple[LbfgsState, Trace]:
+    def epoch(state: LbfgsState, batch: Batch, controls: Controls, settings: jax.Array) -> tuple[LbfgsState, Trace]:
         def one_step(here: _Here) -> tuple[_Here, Row, jax.Array]:
             direction, memory = quasi_newton(here.memory, here.gradient)
             direction = jnp.where(controls.mask == 0, 0.0, direction)

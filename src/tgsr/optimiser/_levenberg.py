@@ -7,6 +7,7 @@ right and grows ever faster while it proves wrong.
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import jax
@@ -52,7 +53,7 @@ def lower_gram(columns: jax.Array, strips: int = 4) -> jax.Array:
     edges = [round(size * i / strips) for i in range(strips + 1)]
     rows = [
         jnp.pad(columns[:, start:end].T @ columns[:, :end], ((0, 0), (0, size - end)))
-        for start, end in zip(edges[:-1], edges[1:], strict=True)
+        for start, end in itertools.pairwise(edges)
     ]
     return jnp.concatenate(rows)
 
@@ -77,14 +78,12 @@ def linearise(
     return Linearised(gradient, gram, None, None)
 
 
-def solve_step(
-    linear: Linearised, theta: jax.Array, damping: jax.Array, controls: Controls
-) -> jax.Array:
+def solve_step(linear: Linearised, theta: jax.Array, damping: jax.Array, controls: Controls) -> jax.Array:
     """The step at one damping."""
     pull = controls.pull * controls.mask
     drawn = pull * (theta - controls.anchor)
     diagonal = damping + pull
-    if linear.jacobian is None:
+    if linear.jacobian is None or linear.rows is None:
         factor = jnp.linalg.cholesky(linear.gram + jnp.diag(diagonal), symmetrize_input=False)
         return -cho_solve((factor, True), linear.gradient + drawn)
     scaled = linear.jacobian / diagonal
@@ -166,17 +165,17 @@ def levenberg(objective: Objective, rows: int, steps: int, tolerance: float, hol
     ) -> tuple[LevenbergState, Trace]:
         loss, parts = objective.value(state.theta, batch, controls)
 
-        def body(carry, _):  # type: ignore[no-untyped-def]
+        def body(carry, _):
             state, loss, parts, status = carry
 
-            def go(_):  # type: ignore[no-untyped-def]
+            def go(_):
                 new, new_loss, new_parts, tries, done = one_step(state, loss, parts, batch, controls)
                 code = jnp.where(done, RUNNING, STUCK)
                 settled = (loss - new_loss <= tolerance * new_loss) & (new.steps > hold)
                 code = jnp.where(done & settled, CONVERGED, code)
                 return new, new_loss, new_parts, code, tries + 1
 
-            def stay(_):  # type: ignore[no-untyped-def]
+            def stay(_):
                 return state, loss, parts, status, jnp.zeros((), dtype=int)
 
             state, loss, parts, status, closures = jax.lax.cond(status == RUNNING, go, stay, None)
@@ -187,5 +186,3 @@ def levenberg(objective: Objective, rows: int, steps: int, tolerance: float, hol
         return state, Trace(*seen, status)
 
     return Program(start, epoch, lambda state: state.theta, steps)
-
-

@@ -107,9 +107,7 @@ def strong_wolfe(
         new_high = choose(good, choose(beyond, low, high), bad_end)
         new_low = choose(good, at, low)
         width_before = jnp.abs(high.step - low.step)
-        trial = jnp.where(
-            jnp.isinf(new_high.step), _longer(low, new_low), _between(new_low, new_high, width_before)
-        )
+        trial = jnp.where(jnp.isinf(new_high.step), _longer(low, new_low), _between(new_low, new_high, width_before))
         kept = choose(good, new_extra, search.extra)
         return Search(new_low, kept, new_high, trial, search.evaluations + 1, good & flat)
 

@@ -58,14 +58,10 @@ def paper_lbfgs(objective: Objective, batch: Batch, steps: int = 20, history: in
     @jax.jit
     def start(theta: jax.Array, batch: Batch, controls: Controls) -> PaperState:
         zero = jnp.zeros_like(theta)
-        return PaperState(
-            theta, empty_memory(history, theta.size), zero, jnp.zeros(()), zero, jnp.zeros((), int)
-        )
+        return PaperState(theta, empty_memory(history, theta.size), zero, jnp.zeros(()), zero, jnp.zeros((), int))
 
     @jax.jit
-    def epoch(
-        state: PaperState, batch: Batch, controls: Controls, settings: jax.Array
-    ) -> tuple[PaperState, Trace]:
+    def epoch(state: PaperState, batch: Batch, controls: Controls, settings: jax.Array) -> tuple[PaperState, Trace]:
         rate = settings[0]
 
         def one_step(here: _Here) -> tuple[_Here, Row, jax.Array]:
@@ -76,9 +72,7 @@ def paper_lbfgs(objective: Objective, batch: Batch, steps: int = 20, history: in
             usable = all_finite(loss, gradient)
             small = jnp.max(jnp.abs(gradient)) <= SMALL_GRADIENT
             first = jnp.isinf(here.loss)  # no step was taken in this epoch yet
-            stalled = ~first & (
-                (jnp.max(jnp.abs(s)) <= SMALL_CHANGE) | (jnp.abs(loss - here.loss) < SMALL_CHANGE)
-            )
+            stalled = ~first & ((jnp.max(jnp.abs(s)) <= SMALL_CHANGE) | (jnp.abs(loss - here.loss) < SMALL_CHANGE))
             go = usable & ~small & ~stalled
 
             memory = remember(old.memory, s, y, go & (s @ y > LEAST_CURVATURE))

@@ -25,7 +25,7 @@ def _check_order(order: object, known: tuple[int, ...], kind: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """`residual(...)`, written like the equation, vanishes at `at`: a face "x=0", several, or points {"x": [...], ...}."""
+    """`residual(...)`, written like the equation, vanishes at `at`: a face "x=0", several, or points {"x": [...]}."""
 
     residual: Callable[..., Any]
     at: At
@@ -123,7 +123,9 @@ class Points:
             count = getattr(self, name)
             if count is not None and (isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 10**8):
                 raise InputError(
-                    f"the number of {name} points is {plain(count, 40)!r}", field=name, remedy="Give a whole number from 1"
+                    f"the number of {name} points is {plain(count, 40)!r}",
+                    field=name,
+                    remedy="Give a whole number from 1",
                 )
         if self.sampling not in SAMPLINGS:
             raise InputError(

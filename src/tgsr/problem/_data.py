@@ -15,9 +15,7 @@ from tgsr.problem._noise import Noise, as_noise
 from tgsr.problem._read_table import Missing, Vector, list_names, list_rows, nearest, shown, shown_path
 from tgsr.problem._read_vectors import vectors
 
-_ROUNDING = (
-    1e-9  # of a coordinate's range: points this far outside come from rounding in a file, not from a mistake
-)
+_ROUNDING = 1e-9  # of a coordinate's range: points this far outside come from rounding in a file, not from a mistake
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -50,9 +48,7 @@ class Data:
         lines: ArrayLike | None = None,
     ) -> None:
         file = None if origin is None else shown_path(origin)
-        columns = {
-            part: vectors(given, part, file) for part, given in (("points", points), ("values", values))
-        }
+        columns = {part: vectors(given, part, file) for part, given in (("points", points), ("values", values))}
         at, of = columns["points"], columns["values"]
         for both in set(at) & set(of):
             raise InputError(
@@ -177,9 +173,7 @@ class Data:
                 raise self._outside(outside, f"the first at {at}", None, file)
         return self
 
-    def _outside(
-        self, which: NDArray[np.int64], detail: str, name: str | None, file: str | None
-    ) -> InputError:
+    def _outside(self, which: NDArray[np.int64], detail: str, name: str | None, file: str | None) -> InputError:
         rows = self.rows[which]
         where = " in every row" if which.size == len(self) > 1 else _where(rows, self.counted_from)
         return InputError(
@@ -216,9 +210,7 @@ def _complete(
 ) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
     """Which rows have every coordinate and at least one measurement, and a note on those that do not."""
     if missing not in ("error", "drop"):
-        raise InputError(
-            f"missing={shown(missing)} is not known", remedy="Use missing='error' or missing='drop'"
-        )
+        raise InputError(f"missing={shown(missing)} is not known", remedy="Use missing='error' or missing='drop'")
     without = {f"no value for {key}": np.isnan(column) for key, column in at.items()}
     without[f"no measurement of {' or '.join(of)}"] = np.logical_and.reduce(
         [np.isnan(column) for column in of.values()]
@@ -228,9 +220,7 @@ def _complete(
         return keep, ()
     if missing == "drop":
         if not keep.any():
-            raise InputError(
-                "no row has all coordinates and a measurement", file=file, remedy="Check the columns"
-            )
+            raise InputError("no row has all coordinates and a measurement", file=file, remedy="Check the columns")
         counted = " (counted from 0)" if start == 0 else ""
         return keep, tuple(
             f"dropped for having {why}: {list_rows(rows[bad], 20)}{counted}"

@@ -31,7 +31,9 @@ class Face:
 class Domain:
     """The box of the coordinates, cut by an optional predicate `region(x, y, ...)` that is True inside."""
 
-    def __init__(self, coordinates: Mapping[str, tuple[float, float]], region: Callable[..., Any] | None = None) -> None:
+    def __init__(
+        self, coordinates: Mapping[str, tuple[float, float]], region: Callable[..., Any] | None = None
+    ) -> None:
         if not isinstance(coordinates, Mapping) or not coordinates:
             raise InputError(
                 "a problem needs coordinates", field="coordinates", remedy='Write coordinates={"x": (0.0, 1.0)}'
@@ -164,9 +166,7 @@ class Domain:
             )
         return points
 
-    def draw(
-        self, count: int, rng: np.random.Generator, how: str = "sobol", face: Face | None = None
-    ) -> np.ndarray:
+    def draw(self, count: int, rng: np.random.Generator, how: str = "sobol", face: Face | None = None) -> np.ndarray:
         """`count` points (n, d) of the interior or of a face. A grid, or a face of a line, may have fewer."""
         free = [i for i in range(len(self.names)) if face is None or i != face.axis]
         if not free:  # the end of a line is one point

@@ -158,13 +158,17 @@ def _binary(function: Callable[[Any, Any], Any], swapped: bool) -> Callable[[Fie
     return lambda self, other: function(self.value, _plain(other))
 
 
+def _unary(function: Callable[[Any], Any]) -> Callable[[FieldView], Any]:
+    return lambda self: function(self.value)
+
+
 for _name in ("add", "sub", "mul", "truediv", "pow", "mod", "floordiv"):
     setattr(FieldView, f"__{_name}__", _binary(getattr(operator, _name), swapped=False))
     setattr(FieldView, f"__r{_name}__", _binary(getattr(operator, _name), swapped=True))
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(FieldView, f"__{_name}__", _binary(getattr(operator, _name), swapped=False))
 for _name in ("neg", "pos", "abs", "invert"):
-    setattr(FieldView, f"__{_name}__", lambda self, function=getattr(operator, _name): function(self.value))
+    setattr(FieldView, f"__{_name}__", _unary(getattr(operator, _name)))
 FieldView.__bool__ = lambda self: bool(self.value)  # type: ignore[attr-defined]  # JAX says that this cannot be
 FieldView.__float__ = lambda self: float(self.value)  # type: ignore[attr-defined]
 

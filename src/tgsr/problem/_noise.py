@@ -29,9 +29,7 @@ def _positive(value: object, what: str, remedy: str = _POSITIVE) -> float:
             number = math.inf
         if math.isfinite(number) and number > 0:
             return number
-    raise InputError(
-        f"{what} must be a finite number above zero, not {plain(repr(value), 60)}", remedy=remedy
-    )
+    raise InputError(f"{what} must be a finite number above zero, not {plain(repr(value), 60)}", remedy=remedy)
 
 
 class Noise(ABC):
@@ -91,9 +89,7 @@ class Noise(ABC):
         return self.with_scale(scale * size)
 
     def _size(self, what: str) -> str:
-        return (
-            f"{what} is estimated from the residuals" if self.scale is None else f"{what} is {self.scale:.6g}"
-        )
+        return f"{what} is estimated from the residuals" if self.scale is None else f"{what} is {self.scale:.6g}"
 
 
 @dataclass(frozen=True)
@@ -167,9 +163,7 @@ class StudentT(Noise):
     def __post_init__(self) -> None:
         if self.scale is not None:
             object.__setattr__(self, "scale", _positive(self.scale, "the scale of the noise"))
-        remedy = (
-            "Give df as a number; 4 suits data with a few outliers, and large values approach Gaussian noise"
-        )
+        remedy = "Give df as a number; 4 suits data with a few outliers, and large values approach Gaussian noise"
         object.__setattr__(self, "df", _positive(self.df, "df (degrees of freedom)", remedy))
 
     @property

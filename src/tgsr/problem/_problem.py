@@ -199,7 +199,9 @@ class Problem:
 
     def source(self) -> bytes:
         """The Python text that defines the equations: the whole file where there is one, else each function's own."""
-        files = {inspect.unwrap(f).__code__.co_filename for f in self.residuals if hasattr(inspect.unwrap(f), "__code__")}
+        files = {
+            inspect.unwrap(f).__code__.co_filename for f in self.residuals if hasattr(inspect.unwrap(f), "__code__")
+        }
         if len(files) == 1 and Path(next(iter(files))).is_file():
             return Path(next(iter(files))).read_bytes()
         parts = []
@@ -208,7 +210,9 @@ class Problem:
                 parts.append(inspect.getsource(function))
             except (OSError, TypeError):
                 code = getattr(function, "__code__", None)
-                parts.append(f"{describe(function)} {code.co_code.hex() if code else ''} {getattr(code, 'co_consts', '')}")
+                parts.append(
+                    f"{describe(function)} {code.co_code.hex() if code else ''} {getattr(code, 'co_consts', '')}"
+                )
         return "\n".join(parts).encode()
 
     def spec(self) -> dict[str, Any]:

@@ -44,9 +44,7 @@ def read_numpy(path: Path, file: str, wanted: dict[str, Column]) -> dict[str, Ve
             with archive.open(members[str(column)]) as stream:
                 version = np.lib.format.read_magic(stream)
                 header = (
-                    np.lib.format.read_array_header_1_0
-                    if version == (1, 0)
-                    else np.lib.format.read_array_header_2_0
+                    np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
                 )
                 shape, _, dtype = header(stream)
             check_stored(file, str(column), dtype, int(np.prod(shape, dtype=object)))
@@ -93,9 +91,7 @@ def read_parquet(path: Path, file: str, wanted: dict[str, Column]) -> dict[str, 
         if source.metadata.num_rows > MAX_ROWS:
             raise too_many(file, source.metadata.num_rows)
         if len(schema.names) > MAX_COLUMNS:
-            raise InputError(
-                f"has {len(schema.names):,} columns", file=file, remedy=f"Keep at most {MAX_COLUMNS:,}"
-            )
+            raise InputError(f"has {len(schema.names):,} columns", file=file, remedy=f"Keep at most {MAX_COLUMNS:,}")
         for column in wanted.values():
             if column not in schema.names:
                 raise missing_column(file, column, schema.names)
@@ -146,7 +142,5 @@ def read_matlab(path: Path, file: str, wanted: dict[str, Column]) -> dict[str, V
         loaded = loadmat(path, variable_names=list(wanted.values()))
         arrays = {name: np.asarray(loaded[str(column)]) for name, column in wanted.items()}
     for name, column in wanted.items():
-        check_stored(
-            file, str(column), arrays[name].dtype, arrays[name].size
-        )  # complex is not declared beforehand
+        check_stored(file, str(column), arrays[name].dtype, arrays[name].size)  # complex is not declared beforehand
     return to_points(file, arrays, {name: str(column) for name, column in wanted.items()})

@@ -11,9 +11,7 @@ from tgsr._errors import InputError
 from tgsr.problem._read_table import MAX_BYTES, nearest, shown, shown_path
 
 TEXT = (".csv", ".tsv", ".txt", ".dat")
-_FORMATS = (
-    ".csv .tsv .txt .dat, .npz .npy (NumPy), .parquet, .nc (NetCDF), .h5 .hdf5 (HDF5) and .mat (MATLAB)"
-)
+_FORMATS = ".csv .tsv .txt .dat, .npz .npy (NumPy), .parquet, .nc (NetCDF), .h5 .hdf5 (HDF5) and .mat (MATLAB)"
 _PICKLE = "Such files can run code when opened and are never read; save the numbers as .npz or .csv"
 _UNPACK = "Decompress it first"
 _SAVE_AS = "Save the sheet or the numbers as CSV"
@@ -81,9 +79,7 @@ def locate(path: object, base: object, calling: str | None) -> Path:
     if stat.S_ISDIR(status.st_mode):
         raise InputError("is a folder", file=shown_path(path), remedy="Name the file inside it")
     if not stat.S_ISREG(status.st_mode):
-        raise InputError(
-            "is a device or a pipe", file=shown_path(path), remedy="Save the data as an ordinary file"
-        )
+        raise InputError("is a device or a pipe", file=shown_path(path), remedy="Save the data as an ordinary file")
     if status.st_size == 0:
         raise InputError("is empty", file=shown_path(path), remedy="Check that it was written completely")
     if status.st_size > MAX_BYTES:
@@ -109,11 +105,7 @@ def kind_of(file: Path, suffix: str, shown_file: str) -> str:
     if suffix in _REFUSED:
         raise InputError(f"files ending in {suffix} are not read", file=shown_file, remedy=_REFUSED[suffix])
     if suffix not in (*TEXT, *_EXPECTED):
-        what = (
-            f"files ending in {shown(suffix, 20)} are not known"
-            if suffix
-            else "has no ending that tells its format"
-        )
+        what = f"files ending in {shown(suffix, 20)} are not known" if suffix else "has no ending that tells its format"
         raise InputError(what, file=shown_file, remedy=f"Known are {_FORMATS}")
     try:
         with open(file, "rb") as stream:

@@ -23,9 +23,7 @@ from tgsr.problem._read_table import (
 Axes = dict[str, tuple[str, ...]]
 
 
-def to_points(
-    file: str, arrays: dict[str, Any], labels: dict[str, str], axes: Axes | None = None
-) -> dict[str, Vector]:
+def to_points(file: str, arrays: dict[str, Any], labels: dict[str, str], axes: Axes | None = None) -> dict[str, Vector]:
     """One row per point of the grid that the arrays span together.
 
     `axes[name]` are the names of an array's dimensions. Without them, arrays of one shape are taken point by
@@ -101,9 +99,7 @@ def read_hdf5(path: Path, file: str, wanted: dict[str, Column]) -> dict[str, Vec
             if not isinstance(stored, h5py.Dataset):
                 names: list[str] = []
                 source.visititems(
-                    lambda key, item, names=names: (
-                        names.append(key) if isinstance(item, h5py.Dataset) else None
-                    )
+                    lambda key, item, names=names: names.append(key) if isinstance(item, h5py.Dataset) else None
                 )
                 raise missing_column(file, column, names, "variable")
             if stored.is_virtual or stored.external:
@@ -114,9 +110,7 @@ def read_hdf5(path: Path, file: str, wanted: dict[str, Column]) -> dict[str, Vec
                     remedy="Copy them into this one",
                 )
             if stored.attrs.get("MATLAB_class", b"double") in (b"char", b"logical", b"cell", b"struct"):
-                raise InputError(
-                    "is not a numeric MATLAB array", file=file, field=str(column), remedy="Save numbers"
-                )
+                raise InputError("is not a numeric MATLAB array", file=file, field=str(column), remedy="Save numbers")
             check_stored(file, str(column), stored.dtype, int(stored.size or 0))
             arrays[name] = _unpacked(stored[()], stored.attrs)
             if stored.is_scale and stored.ndim == 1:

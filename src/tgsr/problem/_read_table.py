@@ -48,11 +48,7 @@ def list_rows(rows: Sequence[int] | NDArray[np.int64], limit: int = 5) -> str:
     shown_rows = [str(int(row)) for row in rows[:limit]]
     if len(rows) > limit:
         return f"rows {', '.join(shown_rows)}, ... ({len(rows)} in all)"
-    return (
-        f"row {shown_rows[0]}"
-        if len(rows) == 1
-        else f"rows {', '.join(shown_rows[:-1])} and {shown_rows[-1]}"
-    )
+    return f"row {shown_rows[0]}" if len(rows) == 1 else f"rows {', '.join(shown_rows[:-1])} and {shown_rows[-1]}"
 
 
 def nearest(name: str, available: Iterable[str], kind: str = "names") -> str:
@@ -60,11 +56,7 @@ def nearest(name: str, available: Iterable[str], kind: str = "names") -> str:
     names = list(available)[:MAX_COLUMNS]
     folded = {candidate.casefold(): candidate for candidate in reversed(names)}
     close = [folded[match] for match in get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
-    return (
-        f"Perhaps {' or '.join(map(shown, close))} is meant"
-        if close
-        else f"The {kind} are {list_names(names)}"
-    )
+    return f"Perhaps {' or '.join(map(shown, close))} is meant" if close else f"The {kind} are {list_names(names)}"
 
 
 def missing_column(file: str, wanted: Column, available: Iterable[str], kind: str = "column") -> InputError:
@@ -76,9 +68,7 @@ def missing_column(file: str, wanted: Column, available: Iterable[str], kind: st
             field=str(wanted),
             remedy=f"The {kind}s are {list_names(available)}",
         )
-    return InputError(
-        f"there is no {kind} {shown(wanted)}", file=file, remedy=nearest(wanted, available, f"{kind}s")
-    )
+    return InputError(f"there is no {kind} {shown(wanted)}", file=file, remedy=nearest(wanted, available, f"{kind}s"))
 
 
 def check_stored(file: str, label: str, dtype: Any, size: int) -> None:
@@ -91,9 +81,7 @@ def check_stored(file: str, label: str, dtype: Any, size: int) -> None:
             remedy="Store it as integers or floating-point numbers",
         )
     if size == 0:
-        raise InputError(
-            "holds no values", file=file, field=label, remedy="Write at least one measurement to it"
-        )
+        raise InputError("holds no values", file=file, field=label, remedy="Write at least one measurement to it")
     if size > MAX_ROWS:
         raise too_many(file, size)
 

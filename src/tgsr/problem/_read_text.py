@@ -82,9 +82,7 @@ def read_text(
         ) from None
 
 
-def _read(
-    source: _Lines, separator: str, wanted: dict[str, Column]
-) -> tuple[dict[str, Vector], NDArray[np.int64]]:
+def _read(source: _Lines, separator: str, wanted: dict[str, Column]) -> tuple[dict[str, Vector], NDArray[np.int64]]:
     file, lines = source.file, iter(source)
     first = next(lines, None)
     if first is None:
@@ -98,9 +96,7 @@ def _read(
             remedy="Keep the columns that are needed",
         )
     places = {name: _place(column, header, file) for name, column in wanted.items()}
-    labels = [
-        shown(header[p])[1:-1] if isinstance(wanted[n], str) else f"column {p}" for n, p in places.items()
-    ]
+    labels = [shown(header[p])[1:-1] if isinstance(wanted[n], str) else f"column {p}" for n, p in places.items()]
     parts, rows, total = [], [], 0
     lines = lines if is_header else chain([first], lines)
     while chunk := list(islice(lines, _CHUNK)):
@@ -109,9 +105,7 @@ def _read(
             raise too_many(file, total)
         columns = list(places.values())
         part = _plain_numbers([line for _, line in chunk], separator, len(header), columns)
-        parts.append(
-            _any_cells(chunk, file, separator, len(header), columns, labels) if part is None else part
-        )
+        parts.append(_any_cells(chunk, file, separator, len(header), columns, labels) if part is None else part)
         rows.append(np.array([number for number, _ in chunk], dtype=np.int64))
     if not parts:
         raise InputError("has a header but no rows", file=file, remedy="Add at least one measurement")
@@ -119,9 +113,7 @@ def _read(
     return {name: table[:, i].copy() for i, name in enumerate(places)}, np.concatenate(rows)
 
 
-def _plain_numbers(
-    lines: list[str], separator: str, width: int, places: list[int]
-) -> NDArray[np.float64] | None:
+def _plain_numbers(lines: list[str], separator: str, width: int, places: list[int]) -> NDArray[np.float64] | None:
     """The fast way, for lines of equal width that hold plain numbers wherever they are wanted; else None."""
     if any('"' in line for line in lines):
         return None
@@ -149,12 +141,8 @@ def _any_cells(
         if len(cells) != width:
             remedy = "Check for a missing or an extra delimiter"
             if len(cells) == 2 * width:
-                remedy = (
-                    "If it uses decimal commas, write 1.5 instead of 1,5 or separate the columns with ';'"
-                )
-            raise InputError(
-                f"has {len(cells)} cells where {width} are expected", file=file, row=number, remedy=remedy
-            )
+                remedy = "If it uses decimal commas, write 1.5 instead of 1,5 or separate the columns with ';'"
+            raise InputError(f"has {len(cells)} cells where {width} are expected", file=file, row=number, remedy=remedy)
         for j, place in enumerate(places):
             table[i, j] = number_in(cells[place], number, file, labels[j])
     return table

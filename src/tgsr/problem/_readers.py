@@ -39,20 +39,14 @@ def read_data(
     Python file that calls this function, else (in a notebook) at the working directory.
     """
     caller = inspect.currentframe()
-    calling = (
-        caller.f_back.f_globals.get("__file__") if caller is not None and caller.f_back is not None else None
-    )
+    calling = caller.f_back.f_globals.get("__file__") if caller is not None and caller.f_back is not None else None
     file = locate(path, base, calling)
     shown_file = shown_path(path)
     wanted = _wanted(columns, shown_file)
     if missing not in ("error", "drop"):
-        raise InputError(
-            f"missing={shown(missing)} is not known", file=shown_file, remedy="Use 'error' or 'drop'"
-        )
+        raise InputError(f"missing={shown(missing)} is not known", file=shown_file, remedy="Use 'error' or 'drop'")
     per_field = (
-        {key: as_noise(value) for key, value in noise.items()}
-        if isinstance(noise, Mapping)
-        else as_noise(noise)
+        {key: as_noise(value) for key, value in noise.items()} if isinstance(noise, Mapping) else as_noise(noise)
     )
     for key in per_field if isinstance(per_field, dict) else ():
         if key not in wanted:
@@ -90,9 +84,7 @@ def _read(file: Path, kind: str, wanted: dict[str, Column], delimiter: str | Non
 def _wanted(columns: object, file: str) -> dict[str, Column]:
     example = "Write columns={'x': 'name of the x column', 'T': 'name of the T column'}"
     if not isinstance(columns, Mapping) or len(columns) < 2:
-        raise InputError(
-            "columns must name at least one coordinate and one measured field", file=file, remedy=example
-        )
+        raise InputError("columns must name at least one coordinate and one measured field", file=file, remedy=example)
     seen: dict[object, str] = {}
     for key, column in columns.items():
         check_name(key, "coordinate or field")

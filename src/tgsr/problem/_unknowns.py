@@ -29,9 +29,7 @@ def _number(value: object, unknown: str, what: str) -> float:
 
 def _flag(value: object, unknown: str, what: str) -> None:
     if not isinstance(value, (bool, np.bool_)):
-        raise InputError(
-            f"{what} of {unknown!r} is {plain(value, 40)!r}", field=unknown, remedy="Give True or False"
-        )
+        raise InputError(f"{what} of {unknown!r} is {plain(value, 40)!r}", field=unknown, remedy="Give True or False")
 
 
 def _unit(unit: object, name: str) -> None:

@@ -65,9 +65,7 @@ def read_arrays(
             if len(names) != len(members) or not all(name.endswith(".npy") for name in names):
                 raise ValueError("its members are not distinct .npy files")
             return {member.filename[:-4]: _npy(archive.read(member)) for member in members}
-    except (
-        Exception
-    ) as error:  # whatever zipfile and numpy raise on damaged bytes in memory, it means one thing
+    except Exception as error:  # whatever zipfile and numpy raise on damaged bytes in memory, it means one thing
         raise _unreadable(path, data, "npz", error) from error
 
 
@@ -115,9 +113,7 @@ def _npy(data: bytes) -> NDArray[Any]:
         raise ValueError(f"{dtype} of shape {shape} in {size:,} bytes")
     if not size:
         return np.empty(shape, dtype)
-    return np.frombuffer(bytearray(data), dtype, offset=stream.tell()).reshape(
-        shape, order="F" if fortran else "C"
-    )
+    return np.frombuffer(bytearray(data), dtype, offset=stream.tell()).reshape(shape, order="F" if fortran else "C")
 
 
 def _named(arrays: Arrays) -> Arrays:
@@ -125,14 +121,10 @@ def _named(arrays: Arrays) -> Arrays:
         if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= 200:
             raise StorageError("an array's name must be 1 to 200 printable characters", field=repr(name))
         if name[0] == "$" or "\\" in name or name == "__metadata__":
-            raise StorageError(
-                "a name that files keep for themselves (no '$' first, no backslash)", field=name
-            )
+            raise StorageError("a name that files keep for themselves (no '$' first, no backslash)", field=name)
     return arrays
 
 
 def _unreadable(path: str | PathLike[str], data: bytes, kind: str, error: Exception) -> StorageError:
     foreign = data[:1] == b"\x80" or (kind == "safetensors" and data[:2] == b"PK") or b"\x80\x02" in data[:4]
-    return StorageError(
-        f"is not a readable {kind} file ({error})", file=path, remedy=_PICKLE if foreign else None
-    )
+    return StorageError(f"is not a readable {kind} file ({error})", file=path, remedy=_PICKLE if foreign else None)

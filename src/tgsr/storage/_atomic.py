@@ -61,9 +61,7 @@ def write_bytes(path: str | PathLike[str], data: bytes) -> str:
         try:
             _fill(temporary, data)
             if file_digest(temporary) != digest:
-                raise StorageError(
-                    "what was written did not read back", file=target, remedy="Check or change the disk"
-                )
+                raise StorageError("what was written did not read back", file=target, remedy="Check or change the disk")
             os.replace(temporary, target)
         except BaseException:
             with suppress(OSError):
@@ -127,9 +125,7 @@ def files_below(folder: Path, prefix: str = "") -> Iterator[str]:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.is_symlink():
-                    raise StorageError(
-                        "a symbolic link holds no data here", file=entry.path, remedy="Remove it"
-                    )
+                    raise StorageError("a symbolic link holds no data here", file=entry.path, remedy="Remove it")
                 if entry.is_dir():
                     yield from files_below(folder / entry.name, f"{prefix}{entry.name}/")
                 elif not is_temporary(entry.name):

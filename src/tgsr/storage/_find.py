@@ -20,8 +20,4 @@ def find_runs(root: str | PathLike[str]) -> list[RunDirectory]:
         return []
     except OSError as error:
         raise storage_error(error, folder) from error
-    return [
-        RunDirectory(folder / name)
-        for name in names
-        if RUN_ID.fullmatch(name) or present(folder / name / SPEC)
-    ]
+    return [RunDirectory(folder / name) for name in names if RUN_ID.fullmatch(name) or present(folder / name / SPEC)]

@@ -98,8 +98,7 @@ def _plain(value: object, where: str, depth: int) -> object:
             return float(value) if math.isfinite(value) else {_FLOAT: float.__repr__(value)}
         case Mapping():
             return {
-                _key(key, where): _plain(item, f"{where}.{key}".lstrip("."), depth + 1)
-                for key, item in value.items()
+                _key(key, where): _plain(item, f"{where}.{key}".lstrip("."), depth + 1) for key, item in value.items()
             }
         case list() | tuple():
             return [_plain(item, f"{where}[{index}]", depth + 1) for index, item in enumerate(value)]

@@ -79,9 +79,7 @@ class RunDirectory:
             raise InputError("a run directory must not be a link", file=path, remedy="Remove the link")
         if present(path / SPEC):
             if fingerprint(cls.open(path)._inputs) != fingerprint(inputs):
-                raise StorageError(
-                    "holds another run whose id begins alike", file=path, remedy="Change the name"
-                )
+                raise StorageError("holds another run whose id begins alike", file=path, remedy="Change the name")
             return run
         try:
             os.makedirs(path, exist_ok=True)
@@ -205,9 +203,7 @@ class RunDirectory:
         """Write failure.json. A failed run is counted like any other; a later commit replaces the record."""
         if present(self.path / RESULT):
             raise StorageError("this run is finished; it cannot fail any more", file=self.path / RESULT)
-        write_sealed(
-            self.path / FAILURE, {"outcome": outcome, "sentence": sentence, "details": dict(details)}
-        )
+        write_sealed(self.path / FAILURE, {"outcome": outcome, "sentence": sentence, "details": dict(details)})
 
     def failure(self) -> dict[str, Any] | None:
         """`{"outcome", "sentence", "details"}`, if the last attempt failed."""

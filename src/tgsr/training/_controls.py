@@ -53,10 +53,13 @@ class Weighing:
         """Noise levels at the start: as given, else a guess."""
         if self.weights is not None:
             return self.scales.copy()  # the user's weights speak of fields in their own scale
-        given = [FIRST_NOISE * s if p.noise.estimated else p.noise.scale for p, s in zip(self.data, self.scales, strict=True)]
+        given = [
+            FIRST_NOISE * s if p.noise is None or p.noise.scale is None else p.noise.scale
+            for p, s in zip(self.data, self.scales, strict=True)
+        ]
         return np.maximum(np.array(given, dtype=float), FLOOR * self.scales)
 
-    def controls(self, sigma: np.ndarray, theta: jax.Array, mask=None, anchor=None, pull=None) -> Controls:  # type: ignore[no-untyped-def]
+    def controls(self, sigma: np.ndarray, theta: jax.Array, mask=None, anchor=None, pull=None) -> Controls:
         """The numbers of the loss at these noise levels."""
         if self.weights is not None:
             given = self.weights

@@ -67,7 +67,9 @@ def restore_state(like: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     """The pytree of `like` with the saved leaves."""
     leaves, tree = jax.tree.flatten(like)
     saved = [arrays[f"state.{i}"] for i in range(len(leaves))]
-    return jax.tree.unflatten(tree, [jax.numpy.asarray(s, dtype=leaf.dtype) for s, leaf in zip(saved, leaves, strict=True)])
+    return jax.tree.unflatten(
+        tree, [jax.numpy.asarray(s, dtype=leaf.dtype) for s, leaf in zip(saved, leaves, strict=True)]
+    )
 
 
 class StopFlag:

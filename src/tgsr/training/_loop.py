@@ -108,7 +108,7 @@ def _program(phase: Phase, objective: Objective, rows: int) -> Program:
 class _Loop:
     """The state of one call of `train`, spread over short methods."""
 
-    def __init__(self, objective, start, training, seed, stage, keeper, progress, budget, batch, redraw) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, objective, start, training, seed, stage, keeper, progress, budget, batch, redraw) -> None:
         self.objective: Objective = objective
         self.start: Start = start
         self.training: Training = training
@@ -155,7 +155,7 @@ class _Loop:
         """Whether the budget leaves no room for another outer epoch."""
         return self.budget is not None and self.history.closures >= self.budget
 
-    def _phase(self, phase: Phase, arrays: dict[str, np.ndarray] | None, stop) -> Outcome:  # type: ignore[no-untyped-def]
+    def _phase(self, phase: Phase, arrays: dict[str, np.ndarray] | None, stop) -> Outcome:
         program = _program(phase, self.objective, row_count(self.objective, self.batch))
         state = program.start(self.theta, self.batch, self.controls())
         if arrays is not None:
@@ -180,7 +180,7 @@ class _Loop:
                 self._save(state)
         return Outcome.BUDGET
 
-    def _epoch(self, program: Program, phase: Phase, state, number: int):  # type: ignore[no-untyped-def]
+    def _epoch(self, program: Program, phase: Phase, state, number: int):
         begin = time.perf_counter()
         setting = jnp.asarray([phase.setting(self.cursor.epoch)])
         state, trace = jax.block_until_ready(program.epoch(state, self.batch, self.controls(), setting))
@@ -229,12 +229,14 @@ class _Loop:
                 self.cursor.best = self.cursor.last = math.inf
         rule = self.training.refinement
         if rule is not None and self.cursor.epoch % rule.every == 0:
-            self.batch = refined(self.objective, self.theta, self.batch, self.controls(), rule, self.seed, self.cursor.epoch)
+            self.batch = refined(
+                self.objective, self.theta, self.batch, self.controls(), rule, self.seed, self.cursor.epoch
+            )
             self.cursor.best = self.cursor.last = math.inf
 
     # ---- saving
 
-    def _save(self, state) -> None:  # type: ignore[no-untyped-def]
+    def _save(self, state) -> None:
         arrays = flatten_state(state)
         arrays |= {f"history.{k}": v for k, v in self.history.columns.items()}
         arrays |= {f"batch.{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(self.batch))}
@@ -242,7 +244,7 @@ class _Loop:
         meta = {"cursor": vars(self.cursor), "phases": self.history.phases}
         self.keeper.save(self.stage, arrays, meta)
 
-    def _restore(self, arrays: dict[str, np.ndarray], meta: dict) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
+    def _restore(self, arrays: dict[str, np.ndarray], meta: dict) -> dict[str, np.ndarray]:
         self.cursor = _Cursor(**meta["cursor"])
         self.history.phases = list(meta["phases"])
         self.history.columns = {k: arrays[f"history.{k}"] for k in self.history.columns}
@@ -256,4 +258,3 @@ class _Loop:
         if self.keeper.directory is None:
             return f"Interrupted {at}. Nothing was saved: pass out='runs' to keep runs that can be resumed."
         return f"Interrupted {at}; saved in {self.keeper.directory.path}. Give the same call again to go on from here."
-

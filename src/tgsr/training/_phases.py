@@ -1,9 +1,9 @@
-"""What training consists of: phases of one optimiser each, points, weights, when to stop. Frozen, printable, comparable."""
+"""What training consists of: phases of one optimiser each, points, weights, when to stop. Frozen and comparable."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from tgsr._errors import InputError, plain
@@ -203,7 +203,7 @@ class Training:
     """
 
     phases: tuple[Phase, ...] = ()
-    points: Points = Points()
+    points: Points = field(default_factory=Points)
     weights: Mapping[str, float] | None = None
     refinement: Refinement | None = None
     budget: int | None = None
@@ -217,7 +217,9 @@ class Training:
                 )
         object.__setattr__(self, "phases", phases)
         if not isinstance(self.points, Points):
-            raise InputError(f"points is {plain(self.points, 40)!r}", field="points", remedy="Write Points(interior=...)")
+            raise InputError(
+                f"points is {plain(self.points, 40)!r}", field="points", remedy="Write Points(interior=...)"
+            )
         if self.budget is not None:
             _whole(self, "budget")
         if self.weights is not None:
@@ -234,7 +236,7 @@ class Training:
     @property
     def weight_table(self) -> dict[str, float] | None:
         """Weights by name or kind, if given."""
-        return None if self.weights is None else dict(self.weights)  # type: ignore[call-overload]
+        return None if self.weights is None else dict(self.weights)
 
     def spec(self) -> dict[str, Any]:
         """Plain values, for a run's identity."""
@@ -263,7 +265,9 @@ def as_training(value: Training | str | None) -> Training:
     if isinstance(value, str) and value in PRESETS:
         return PRESETS[value]
     raise InputError(
-        f"{plain(value, 40)!r} is no training", field="training", remedy=nearest(str(value), PRESETS) + ", or tgsr.Training(...)"
+        f"{plain(value, 40)!r} is no training",
+        field="training",
+        remedy=nearest(str(value), PRESETS) + ", or tgsr.Training(...)",
     )
 
 

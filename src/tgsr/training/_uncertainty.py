@@ -41,7 +41,9 @@ class Uncertainty:
     readings: int
 
 
-def uncertainty(objective: Objective, theta: jax.Array, batch: Batch, controls: Controls, sigma: np.ndarray) -> Uncertainty | None:
+def uncertainty(
+    objective: Objective, theta: jax.Array, batch: Batch, controls: Controls, sigma: np.ndarray
+) -> Uncertainty | None:
     """The uncertainty of the unknowns at a fit; None where there is nothing to know or the network is too large."""
     unknowns = len(objective.surrogate.transforms)
     size, rows = objective.surrogate.size, row_count(objective, batch)
@@ -74,7 +76,9 @@ def uncertainty(objective: Objective, theta: jax.Array, batch: Batch, controls: 
     weights = np.asarray(controls.weights)[kind] * _shares(objective, batch)
     scaled = jacobian * np.sqrt(weights * data_weight)[:, None]
     curvature_matrix = scaled.T @ scaled if size <= rows else None
-    columns = _inverse_columns(scaled, curvature_matrix, np.asarray(controls.pull) * np.asarray(controls.mask), unknowns)
+    columns = _inverse_columns(
+        scaled, curvature_matrix, np.asarray(controls.pull) * np.asarray(controls.mask), unknowns
+    )
     is_data = np.array([objective.parts[k].kind == "data" for k in kind])
     pushed = (jacobian[is_data] * weights[is_data, None]) @ columns * noise_scale[is_data, None]
     covariance = pushed.T @ pushed
@@ -83,7 +87,7 @@ def uncertainty(objective: Objective, theta: jax.Array, batch: Batch, controls: 
     return Uncertainty(covariance, *determined, misfit_ratio=ratio, readings=readings)
 
 
-def _standardised_rows(objective: Objective, theta: jax.Array, batch: Batch, controls: Controls):  # type: ignore[no-untyped-def]
+def _standardised_rows(objective: Objective, theta: jax.Array, batch: Batch, controls: Controls):
     """(Jacobian, number of the part, row) of every real row: unweighted, data as z = residual / sigma."""
     ones = controls._replace(weights=jnp.ones_like(controls.weights))
     block = _block_rows(objective)
@@ -92,8 +96,8 @@ def _standardised_rows(objective: Objective, theta: jax.Array, batch: Batch, con
         one = jax.tree.map(lambda a, i=i: a[i], batch)
         row, jacobian = block(theta, one, ones)
         real, kind = [], []
-        for number, (term, share) in enumerate(
-            (plan, np.asarray(b.share)) for plan, b in zip(objective.plans, one, strict=True) for _ in plan.term.parts
+        for number, share in enumerate(
+            np.asarray(b.share) for plan, b in zip(objective.plans, one, strict=True) for _ in plan.term.parts
         ):
             real.append(share > 0)
             kind.append(np.full(len(share), number))
@@ -105,7 +109,7 @@ def _standardised_rows(objective: Objective, theta: jax.Array, batch: Batch, con
 
 
 @functools.lru_cache(maxsize=16)
-def _block_rows(objective: Objective):  # type: ignore[no-untyped-def]
+def _block_rows(objective: Objective):
     """(row, Jacobian) of a block, compiled once per objective."""
     bare = replace(objective, whitening=False)
 
@@ -155,10 +159,12 @@ def _likelihood_weight(weights: np.ndarray, is_data: np.ndarray) -> float:
     """The factor between the loss and the negative log-likelihood: each reading counts 1/2 z^2 there."""
     if is_data.any():
         return float(np.mean(weights[is_data]))
-    return float(np.mean(weights)) * NO_DATA_NOISE**2  # without readings equations are held to this, and it is all there is
+    return (
+        float(np.mean(weights)) * NO_DATA_NOISE**2
+    )  # without readings equations are held to this, and it is all there is
 
 
-def _undetermined(objective: Objective, theta: jax.Array, variance: np.ndarray):  # type: ignore[no-untyped-def]
+def _undetermined(objective: Objective, theta: jax.Array, variance: np.ndarray):
     """Which unknowns a flat direction moves by as much as their own size."""
     raw = np.asarray(objective.surrogate.raw(theta))
     transforms = objective.surrogate.transforms

@@ -12,9 +12,9 @@ from dataclasses import replace
 import jax
 
 from tgsr.loss import Batch
-from tgsr.training import LBFGS, Start, Stopping, Trained, train
 from tgsr.methods._method import Setting
 from tgsr.methods.tgsr._options import TgsrOptions
+from tgsr.training import LBFGS, Start, Stopping, Trained, train
 
 INNER = 20
 TRIAL_STEP = 0.1

@@ -52,7 +52,9 @@ def corrections(
     return out
 
 
-def soft_decay(layers: Layers, found: Sequence[LayerCorrection], options: TgsrOptions) -> list[tuple[np.ndarray, np.ndarray]]:
+def soft_decay(
+    layers: Layers, found: Sequence[LayerCorrection], options: TgsrOptions
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Eq. soft_decay: incoming row and bias of every hidden neuron times its factor, once; the output layer stays."""
     out = []
     for number, ((weight, bias), one) in enumerate(zip(layers[:-1], found, strict=True)):
@@ -100,6 +102,13 @@ def stage_arrays(evidence: Sequence[Evidence], found: Sequence[LayerCorrection])
         }
         if mixture is not None:
             arrays[f"layer{number}.mixture"] = np.array(
-                [mixture.weight_low, mixture.mean_low, mixture.mean_high, mixture.sd_low, mixture.sd_high, mixture.delta_bic]
+                [
+                    mixture.weight_low,
+                    mixture.mean_low,
+                    mixture.mean_high,
+                    mixture.sd_low,
+                    mixture.sd_high,
+                    mixture.delta_bic,
+                ]
             )
     return arrays

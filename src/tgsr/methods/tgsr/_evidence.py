@@ -34,9 +34,7 @@ class Evidence:
     variance: tuple[np.ndarray, ...]
 
 
-def collect(
-    objective: Objective, theta: jax.Array, batch: Batch, controls: Controls, options: TgsrOptions
-) -> Evidence:
+def collect(objective: Objective, theta: jax.Array, batch: Batch, controls: Controls, options: TgsrOptions) -> Evidence:
     """T and V of every hidden layer on one scoring batch, with the state frozen."""
     program = _block_program(objective, options)
     z: list[list[np.ndarray]] = [[] for _ in objective.surrogate.nets[MAIN].mlp.widths]

@@ -87,9 +87,7 @@ def score_layer(T: Array, V: Array, layer: int, hidden_layers: int, options: Tgs
     try:
         with np.errstate(over="raise", invalid="raise"):
             T_normalised, V_normalised = (np.stack([normalise(batch) for batch in a]) for a in (T, V))
-            score = np.mean(
-                [fuse(t, v, alpha) for t, v in zip(T_normalised, V_normalised, strict=True)], axis=0
-            )
+            score = np.mean([fuse(t, v, alpha) for t, v in zip(T_normalised, V_normalised, strict=True)], axis=0)
     except FloatingPointError as overflow:
         raise ScoreError(layer + 1, "score") from overflow
     floor = np.all((T_normalised == 0.0) & (V_normalised == 0.0), axis=0)

@@ -49,11 +49,7 @@ def signal_layer(score: Array, options: TgsrOptions, *, fixed_iterations: int | 
         return LayerSignal(rank_signal(score, options), "rank", tau, chi, None, 0.0)
     mixture = fit_two(chi, fixed_iterations=fixed_iterations)
     c = separation(mixture)
-    if (
-        mixture.split
-        and mixture.delta_bic > options.bic_threshold
-        and mixture.weight_low <= options.low_weight_cap
-    ):
+    if mixture.split and mixture.delta_bic > options.bic_threshold and mixture.weight_low <= options.low_weight_cap:
         return LayerSignal(mixture_signal(mixture, c), "gmm", tau, chi, mixture, c)
     if options.branch == "gmm":
         return LayerSignal(np.zeros_like(score), "closed", tau, chi, mixture, c)
