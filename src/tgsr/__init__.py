@@ -28,10 +28,14 @@ _WHERE = {
         "Problem", "Robin", "StudentT", "Unknown", "UnknownField", "read_data",
     ),
     "tgsr.training": (
-        "Adam", "LBFGS", "LevenbergMarquardt", "PaperLBFGS", "Progress", "Refinement", "Stopping", "Training",
+        "Adam", "LBFGS", "LevenbergMarquardt", "PaperLBFGS", "Progress", "Refinement", "Start", "Stopping", "Training",
     ),
     "tgsr.report._explain": ("Explanation", "explain"),
-    "tgsr.methods": ("Full", "Method", "Prepared", "Scratch", "Setting", "Tgsr", "TgsrOptions"),
+    "tgsr.methods": (
+        "AdaptOnly", "BitFit", "Full", "L2SP", "Lightweight", "LinearHead", "LoRA", "MagnitudeDecay", "Method", "Partial",
+        "Prepared", "RandomDecay", "RandomReset", "ScoreShuffled", "Scratch", "Setting", "Sfp", "Tgsr", "TgsrOptions",
+        "TlGpinn", "copied", "gate_check",
+    ),
 }  # fmt: skip
 _HOME = {name: module for module, names in _WHERE.items() for name in names}
 __all__ = sorted([*_HOME, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]

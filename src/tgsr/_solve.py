@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -10,27 +9,24 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from tgsr._errors import InputError, plain
+from tgsr._estimates import estimates_of, likelihood_of, saved_network
 from tgsr._jax import computing
 from tgsr._provenance import differences, environment
 from tgsr._random import stream
-from tgsr._result import Estimate, Result
+from tgsr._result import Result
 from tgsr._runs import fill, load
-from tgsr.loss import Objective, build_objective
+from tgsr.loss import build_objective
 from tgsr.methods import BUDGETS, Method, Prepared, Setting, as_method, main_objective, resolved_budget
 from tgsr.network._manifest import read_network
 from tgsr.network._propagate import MLP
 from tgsr.network._saved import SavedNetwork
-from tgsr.network._surrogate import Net
 from tgsr.problem import Problem
 from tgsr.problem._names import nearest
 from tgsr.storage import RunDirectory, npz_bytes, read_arrays, write_arrays
-from tgsr.training import Keeper, Progress, Trained, Training, as_training, train, uncertainty
-from tgsr.training._controls import misfits
-from tgsr.training._uncertainty import NORMAL_95, Uncertainty
+from tgsr.training import Keeper, Progress, Training, as_training, train, uncertainty
 
 WIDTHS = {1: (32, 32), 2: (24, 24, 24), 3: (28, 28, 28)}  # hidden widths by number of coordinates
 
@@ -182,7 +178,7 @@ def _compute(problem, mlp, plan, source, method, budget, seed, inputs, run, here
             for net, saved in zip(objective.surrogate.nets[1:], networks[1:], strict=True)
         },
         correlation=correlation,
-        likelihood=likelihood_of(objective, trained, plan),
+        likelihood=likelihood_of(objective, trained),
         warnings=tuple([*(note for d in problem.data for note in d.notes), *warnings]),
         stages={name: dict(arrays) for name, arrays in prepared.stages.items()},
         method=method.name,
@@ -223,89 +219,3 @@ def recalled(run: RunDirectory | None, keeper: Keeper) -> Prepared | None:
         return None
     keeper.notes["prepared"] = saved[1]["prepared"]
     return Prepared.from_arrays(read_arrays(run.path / PREPARED, digest=saved[1]["prepared"]))
-
-
-def saved_network(problem: Problem, net: Net, layers: list[tuple[jax.Array, jax.Array]]) -> SavedNetwork:
-    """A trained network with its names and scales."""
-    return SavedNetwork(
-        tuple(np.asarray(w) for w, _ in layers),
-        tuple(np.asarray(b) for _, b in layers),
-        net.mlp.activation,
-        tuple(problem.domain.names[i] for i in net.axes),
-        net.fields,
-        np.array(net.centre),
-        np.array(net.half_width),
-        np.array(net.offset),
-        np.array(net.scale),
-    )
-
-
-def estimates_of(
-    objective: Objective, trained: Trained, known: Uncertainty | None
-) -> tuple[dict[str, Estimate], np.ndarray, list[str]]:
-    """Estimates with errors, their correlation, and what a reader must be told."""
-    transforms = objective.surrogate.transforms
-    raw = np.asarray(objective.surrogate.raw(trained.theta))
-    out: dict[str, Estimate] = {}
-    warnings: list[str] = []
-    names = [t.unknown.name for t in transforms]
-    spread = np.full(len(raw), math.nan)
-    if known is not None:
-        spread = np.sqrt(np.diag(known.covariance))
-        lost = [n for n, flag in zip(names, known.undetermined, strict=True) if flag]
-        if lost:
-            warnings.append(not_identifiable(lost, names, known))
-        if known.misfit_ratio > 1.5:
-            warnings.append(
-                f"The misfit is {known.misfit_ratio:.1f} times the stated noise; standard errors are scaled up by it. "
-                "Either the noise is larger than stated, or the equations do not describe these data."
-            )
-    for i, transform in enumerate(transforms):
-        with np.errstate(all="ignore"):  # a failed fit, or an end far out, may be NaN or infinite, and says so itself
-            value, slope = float(transform.value(raw[i])), transform.slope(raw[i])
-            ends = sorted(float(transform.value(raw[i] + sign * NORMAL_95 * spread[i])) for sign in (-1, 1))
-        sure = known is None or not bool(known.undetermined[i])
-        out[names[i]] = Estimate(
-            value,
-            float(abs(slope) * spread[i]) if sure else math.inf,
-            (ends[0], ends[1]) if sure else (-math.inf, math.inf),
-            transform.unknown.unit,
-            sure,
-            transform.unknown.guess,
-        )
-    correlation = np.full((len(raw), len(raw)), math.nan)
-    if known is not None and np.all(spread > 0):
-        correlation = known.covariance / np.outer(spread, spread)
-    return out, correlation, warnings
-
-
-def not_identifiable(lost: list[str], names: list[str], known: Uncertainty) -> str:
-    """The verdict on unknowns that the data leave open."""
-    which = " and ".join(lost)
-    if len(lost) == 1:
-        return (
-            f"{which} is not identifiable from this data: the fit hardly changes when it does. "
-            "Measure where it matters, or fix it."
-        )
-    return (
-        f"{which} are not identifiable from this data: a change of one can be made up by the others. "
-        "Only a combination of them is determined; fix one, or measure something that separates them."
-    )
-
-
-def likelihood_of(objective: Objective, trained: Trained, plan: Training) -> tuple[str, ...]:
-    """Which likelihood the standard errors speak of."""
-    lines = []
-    residuals = misfits(objective, trained.theta, trained.batch)
-    data = [p for p in objective.parts if p.kind == "data"]
-    for part, residual in zip(data, residuals, strict=True):
-        if part.noise is None:
-            continue
-        fitted = part.noise
-        if part.noise.estimated and np.any(residual) and np.all(np.isfinite(residual)):
-            fitted = part.noise.fitted(residual)
-        how = "estimated" if part.noise.estimated else "as given"
-        lines.append(f"{part.name}: {fitted.sentence()} ({how}, {len(residual)} readings)")
-    if not lines:
-        lines.append("No readings: whatever is recovered follows from equations and conditions alone.")
-    return tuple(lines)

@@ -18,7 +18,7 @@ import tgsr
 from tgsr.report import write_run_report
 from tgsr.tasks import boundary_layer
 
-METHODS = ("scratch", "full")
+METHODS = ("scratch", "full", "tgsr")
 WEIGHTS = {"pde": 10.0, "bc": 10.0, "data": 50.0}
 SOURCE, TARGET = 5.0, 100.0  # Péclet numbers
 

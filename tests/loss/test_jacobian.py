@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tgsr.loss import weighted_jacobian, weighted_rows
-from tgsr.loss._terms import whitened
+from tgsr.loss._rows import whitened
 from tgsr.problem import Gaussian, Laplace, StudentT
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tgsr
-from tgsr import _solve
+from tgsr import _estimates, _solve
 from tgsr._jax import computing
 from tgsr._random import stream
 from tgsr.loss import Objective, build_objective
@@ -59,7 +59,7 @@ def source() -> SavedNetwork:
         surrogate = own_objective().surrogate
         theta = surrogate.initial(stream(99, "init"))
         theta = theta + 0.1 * jnp.asarray(stream(99, "noise").normal(size=theta.shape))
-        return _solve.saved_network(target(), surrogate.nets[0], surrogate.layers(theta)[0])
+        return _estimates.saved_network(target(), surrogate.nets[0], surrogate.layers(theta)[0])
 
 
 def setting(method: Method | None = None, source: Any = None) -> Setting:

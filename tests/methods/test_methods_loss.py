@@ -140,7 +140,7 @@ def test_low_rank_updates_start_at_the_network_and_are_saved_merged() -> None:
 
 def test_the_slope_of_a_row_sees_its_coordinates_and_every_channel() -> None:
     """d/dx (x u u_x) = u u_x + x u_x^2 + x u u_xx at numbers."""
-    from tgsr.loss._terms import Place
+    from tgsr.loss._rows import Place
 
     values = {(): 2.0, (0,): 3.0, (0, 0): 5.0}
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from tgsr._errors import InputError
 from tgsr._jax import computing
 from tgsr._random import stream
-from tgsr.loss._terms import Place, build_terms
+from tgsr.loss._rows import Place
+from tgsr.loss._terms import build_terms
 from tgsr.problem import Condition, Dirichlet, Initial, Neumann, Periodic, Points, Problem, Robin, Unknown
 from tgsr.problem._unknowns import Transform
 

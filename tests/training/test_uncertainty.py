@@ -11,7 +11,7 @@ import pytest
 import training_cases as cases
 
 import tgsr
-from tgsr import _solve
+from tgsr import _estimates
 from tgsr._jax import computing
 from tgsr._random import stream
 from tgsr.loss import Objective, build_objective
@@ -120,9 +120,9 @@ def test_understated_noise_is_noticed_and_scaled_up(objective: Objective, fitted
     assert 4.0 < bold.misfit_ratio < 6.0
     assert se(objective, fitted, bold) == pytest.approx(se(objective, fitted, honest), rel=0.05)
     assert honest.misfit_ratio == 1.0
-    _, _, warnings = _solve.estimates_of(objective, fitted, bold)
+    _, _, warnings = _estimates.estimates_of(objective, fitted, bold)
     assert any("times the stated noise" in text for text in warnings)
-    _, _, warnings = _solve.estimates_of(objective, fitted, honest)
+    _, _, warnings = _estimates.estimates_of(objective, fitted, honest)
     assert not warnings
 
 

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from tgsr._errors import InputError
 from tgsr.loss._objective import Objective
 from tgsr.loss._plan import plan_term
-from tgsr.loss._terms import Getter, Place
+from tgsr.loss._rows import Getter, Place
 from tgsr.network._channels import order_of
 from tgsr.problem._fields import MAX_ORDER, Index
 

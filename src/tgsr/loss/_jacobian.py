@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from tgsr.loss._objective import Batch, Controls, Objective, TermBatch
-from tgsr.loss._terms import Place
+from tgsr.loss._rows import Place
 from tgsr.network._propagate import Channels, Tape
 from tgsr.network._surrogate import Surrogate
 

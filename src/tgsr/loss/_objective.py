@@ -16,7 +16,7 @@ import numpy as np
 
 from tgsr._random import stream
 from tgsr.loss._plan import TermPlan, coefficient
-from tgsr.loss._terms import Getter, Part, Place, whitened
+from tgsr.loss._rows import Getter, Part, Place, whitened
 from tgsr.network._propagate import Operator
 from tgsr.network._surrogate import Surrogate
 from tgsr.problem._fields import Index

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax.interpreters import partial_eval
 
-from tgsr.loss._terms import Getter, Place, Term
+from tgsr.loss._rows import Getter, Place, Term
 from tgsr.network._channels import closed
 from tgsr.network._surrogate import Surrogate
 from tgsr.problem._fields import Index

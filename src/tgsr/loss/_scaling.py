@@ -13,7 +13,7 @@ import numpy as np
 from tgsr._errors import InputError
 from tgsr._random import stream
 from tgsr.loss._plan import TermPlan
-from tgsr.loss._terms import Place, Term, called, flat
+from tgsr.loss._rows import Place, Term, called, flat
 from tgsr.network._propagate import MLP
 from tgsr.network._surrogate import Net, Surrogate
 from tgsr.problem._conditions import Dirichlet, Initial

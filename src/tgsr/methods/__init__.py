@@ -20,6 +20,11 @@ from tgsr.methods._method import main_objective as main_objective
 from tgsr.methods._partial import Partial as Partial
 from tgsr.methods._scratch import Scratch as Scratch
 from tgsr.methods._sfp import Sfp as Sfp
+from tgsr.methods._tgsr import AdaptOnly as AdaptOnly
+from tgsr.methods._tgsr import MagnitudeDecay as MagnitudeDecay
+from tgsr.methods._tgsr import RandomDecay as RandomDecay
+from tgsr.methods._tgsr import RandomReset as RandomReset
+from tgsr.methods._tgsr import ScoreShuffled as ScoreShuffled
 from tgsr.methods._tgsr import Tgsr as Tgsr
 from tgsr.methods._tl_gpinn import TlGpinn as TlGpinn
 from tgsr.methods.tgsr._options import TgsrOptions as TgsrOptions

@@ -81,8 +81,9 @@ def activate(
     for index in channels[1:]:
         total = None
         for times, order, blocks in chain_rule(index):
-            parts = [z[place[block]] for block in blocks]
-            if any(part is None for part in parts):
+            found = [z[place[block]] for block in blocks]
+            parts = [part for part in found if part is not None]
+            if len(parts) < len(found):
                 continue
             term = slopes[order] if times == 1 else times * slopes[order]
             for part in parts:

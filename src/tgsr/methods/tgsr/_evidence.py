@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tgsr.loss import Batch, Controls, Objective, TermBatch
-from tgsr.loss._terms import Place
+from tgsr.loss._rows import Place
 from tgsr.methods.tgsr._options import TgsrOptions
 from tgsr.methods.tgsr._scores import moments
 from tgsr.network._channels import Index
