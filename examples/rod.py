@@ -1,15 +1,11 @@
 import jax.numpy as jnp
-
 import tgsr
 
-
-def heat(T, kappa):  # arguments are bound BY NAME to coordinates, fields and unknowns
-    return T.t - kappa * T.xx  # also T.d("x", 3), T.laplacian("x", "y"), T.xy
-
+def heat(T, kappa):           # arguments are bound BY NAME to coordinates, fields and unknowns
+    return T.t - kappa * T.xx             # also T.d("x", 3), T.laplacian("x", "y"), T.xy
 
 def cooling(T, kappa, h):
     return kappa * T.x + h * (T - 20.0)
-
 
 problem = tgsr.Problem(
     name="rod",
@@ -30,5 +26,5 @@ problem = tgsr.Problem(
 
 if __name__ == "__main__":
     result = tgsr.solve(problem, seed=0)
-    print(result)  # kappa = 0.1003 +- 0.0008 m2/s ...
+    print(result)                          # kappa = 0.1003 +- 0.0008 m2/s ...
     print(tgsr.transfer(problem, source=result, method="tgsr").compare(result))

@@ -32,9 +32,9 @@ _WHERE = {
     ),
     "tgsr.report._explain": ("Explanation", "explain"),
     "tgsr.methods": (
-        "AdaptOnly", "BitFit", "Full", "L2SP", "Lightweight", "LinearHead", "LoRA", "MagnitudeDecay", "Method", "Partial",
-        "Prepared", "RandomDecay", "RandomReset", "ScoreShuffled", "Scratch", "Setting", "Sfp", "Tgsr", "TgsrOptions",
-        "TlGpinn", "copied", "gate_check",
+        "AdaptOnly", "BitFit", "Full", "L2SP", "Lightweight", "LinearHead", "LoRA", "MagnitudeDecay", "Method",
+        "Partial", "Prepared", "RandomDecay", "RandomReset", "ScoreShuffled", "Scratch", "Setting", "Sfp", "Tgsr",
+        "TgsrOptions", "TlGpinn", "copied", "gate_check",
     ),
 }  # fmt: skip
 _HOME = {name: module for module, names in _WHERE.items() for name in names}
