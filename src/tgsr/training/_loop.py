@@ -119,7 +119,8 @@ class _Loop:
         self.budget: int | None = training.budget if budget is None else budget
         self.redraw: str | None = redraw
         self.batch: Batch = batch if batch is not None else objective.draw(seed)
-        self.phases = training.phases or automatic_phases(objective, row_count(objective, self.batch))
+        phases = training.phases or automatic_phases(objective, row_count(objective, self.batch))
+        self.phases = tuple(phase.within(self.budget) for phase in phases)
         self.weighing = Weighing(objective, training.weight_table)
         self.sigma = self.weighing.first_sigma()
         names = tuple(part.name for part in objective.parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 from tgsr._errors import InputError, plain
@@ -80,6 +80,10 @@ class LevenbergMarquardt:
         """Closures of an outer epoch: a Jacobian and a trial per step."""
         return 2 * self.inner
 
+    def within(self, budget: int | None) -> LevenbergMarquardt:
+        """Under a small budget the unknowns are held for at most a quarter of it."""
+        return self if budget is None else replace(self, hold=min(self.hold, max(budget, 0) // 8))
+
 
 @dataclass(frozen=True)
 class LBFGS:
@@ -109,6 +113,10 @@ class LBFGS:
         """Closures of an outer epoch, when every line search ends at its first trial."""
         return self.inner
 
+    def within(self, budget: int | None) -> LBFGS:
+        """The same under any budget."""
+        return self
+
 
 @dataclass(frozen=True)
 class Adam:
@@ -136,6 +144,10 @@ class Adam:
     def closures(self) -> int:
         """Closures of an outer epoch."""
         return self.inner
+
+    def within(self, budget: int | None) -> Adam:
+        """The same under any budget."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -166,6 +178,10 @@ class PaperLBFGS:
     def closures(self) -> int:
         """Closures of an outer epoch."""
         return self.inner
+
+    def within(self, budget: int | None) -> PaperLBFGS:
+        """The same under any budget."""
+        return self
 
 
 Phase = LevenbergMarquardt | LBFGS | Adam | PaperLBFGS
