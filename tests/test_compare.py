@@ -181,7 +181,7 @@ def test_misfits_follow_the_noise_model() -> None:
     assert one_scale["bad"] == pytest.approx(25 * np.ones(4))
 
 
-TRAINING = tgsr.Training(points=tgsr.Points(interior=12), budget=44)
+TRAINING = tgsr.Training((tgsr.LevenbergMarquardt(hold=0),), tgsr.Points(interior=12), budget=44)
 
 
 @pytest.fixture(scope="module")

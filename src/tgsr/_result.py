@@ -148,6 +148,8 @@ class Result:
                 low, high = (f"{bound:.5g}" for bound in e.interval)
                 interval = f"   (95 %: {low} to {high})"
             lines.append(f"  {name:<{width}} = {e}{interval}")
+        for name, (network, _) in self.unknown_fields.items():
+            lines.append(f"  {name}({', '.join(network.coordinates)}) is a function: see predict and plot")
         lines += [f"  {text}" for text in (*self.likelihood, *self.warnings)]
         return "\n".join(lines)
 

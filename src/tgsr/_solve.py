@@ -28,7 +28,7 @@ from tgsr.problem._names import nearest
 from tgsr.storage import RunDirectory, npz_bytes, read_arrays, write_arrays
 from tgsr.training import Keeper, Progress, Training, as_training, train, uncertainty
 
-WIDTHS = {1: (32, 32), 2: (24, 24, 24), 3: (28, 28, 28)}  # hidden widths by number of coordinates
+WIDTHS = {1: (20, 20), 2: (20, 20, 20), 3: (24, 24, 24)}  # hidden widths by number of coordinates
 
 
 def solve(

@@ -21,6 +21,7 @@ class Truth:
 
     unknowns: Mapping[str, float] = field(default_factory=dict)
     field: Callable[..., Any] | None = None
+    up_to_constant: tuple[str, ...] = ()  # fields compared after removing their mean, as a pressure is
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,13 @@ def evaluate(result: Result, truth: Truth, *, ranges: Mapping[str, tuple[float, 
             raise InputError(f"the truth names {name!r}, which is no unknown of the result", field=name)
         error = 100.0 * abs(result.unknowns[name].value - value) / (abs(value) or 1.0)
         parameters[name] = error if np.isfinite(error) else np.inf
-    fields = {} if truth.field is None else _field_errors(result, truth.field, ranges)
+    fields = {} if truth.field is None else _field_errors(result, truth, truth.field, ranges)
     mean = float(np.mean(list(parameters.values()))) if parameters else float("nan")
     return Errors(parameters, mean, fields)
 
 
 def _field_errors(
-    result: Result, truth: Callable[..., Any], ranges: Mapping[str, tuple[float, float]] | None
+    result: Result, stated: Truth, truth: Callable[..., Any], ranges: Mapping[str, tuple[float, float]] | None
 ) -> dict[str, float]:
     boxes = ranges or box_of(result)
     axes = [np.linspace(*boxes[name], GRID) for name in result.network.coordinates]
@@ -64,6 +65,8 @@ def _field_errors(
     out = {}
     for name, values in exact.items():
         values = np.broadcast_to(np.asarray(values, dtype=float), ours[name].shape)
+        if name in stated.up_to_constant:
+            values, ours[name] = values - values.mean(), ours[name] - ours[name].mean()
         error = 100.0 * float(np.linalg.norm(ours[name] - values) / (np.linalg.norm(values) or 1.0))
         out[name] = error if np.isfinite(error) else float("inf")
     return out

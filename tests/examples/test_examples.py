@@ -170,5 +170,3 @@ def test_the_truth_is_recovered(name: str, seed: int) -> None:
     if name != "rod":
         errors = tgsr.evaluate(result, module.truth)
         assert all(error < 2.0 for error in errors.fields.values()), errors
-    if name == "flow":
-        assert module.pressure_error(result) < 2.0

@@ -93,10 +93,10 @@ def solve_step(linear: Linearised, theta: jax.Array, damping: jax.Array, control
     return -(linear.jacobian.T @ y + drawn) / diagonal
 
 
-def levenberg(objective: Objective, rows: int, steps: int, tolerance: float, hold: int = 0) -> Program:
+def levenberg(objective: Objective, rows: int, steps: int, tolerance: float) -> Program:
     """The program of a Levenberg-Marquardt phase: `steps` steps per outer epoch on `rows` rows.
 
-    The unknowns stay where they are for the first `hold` steps, or until nothing else can be gained.
+    `settings[0]` is for how many steps from the start the unknowns are held (or until nothing else can be gained).
     """
     residual_space = rows < objective.surrogate.size
     is_unknown = jnp.arange(objective.surrogate.size) >= objective.surrogate.network_size
@@ -106,7 +106,7 @@ def levenberg(objective: Objective, rows: int, steps: int, tolerance: float, hol
         return LevenbergState(theta, jnp.zeros(()), jnp.full((), 2.0), jnp.zeros((), dtype=int))
 
     def one_step(
-        state: LevenbergState, loss: jax.Array, parts: jax.Array, batch: Batch, controls: Controls
+        state: LevenbergState, loss: jax.Array, parts: jax.Array, batch: Batch, controls: Controls, hold: jax.Array
     ) -> tuple[LevenbergState, jax.Array, jax.Array, jax.Array, jax.Array]:
         free = jnp.where(is_unknown & (state.steps < hold), 0.0, 1.0)
         controls = controls._replace(mask=controls.mask * free)
@@ -169,9 +169,11 @@ def levenberg(objective: Objective, rows: int, steps: int, tolerance: float, hol
             state, loss, parts, status = carry
 
             def go(_):
-                new, new_loss, new_parts, tries, done = one_step(state, loss, parts, batch, controls)
+                new, new_loss, new_parts, tries, done = one_step(
+                    state, loss, parts, batch, controls, settings[0].astype(int)
+                )
                 code = jnp.where(done, RUNNING, STUCK)
-                settled = (loss - new_loss <= tolerance * new_loss) & (new.steps > hold)
+                settled = (loss - new_loss <= tolerance * new_loss) & (new.steps > settings[0])
                 code = jnp.where(done & settled, CONVERGED, code)
                 return new, new_loss, new_parts, code, tries + 1
 

@@ -18,10 +18,11 @@ from tgsr.optimiser import CONVERGED, NON_FINITE, RUNNING, STUCK, Program, Trace
 from tgsr.training._controls import Weighing, misfits
 from tgsr.training._history import History
 from tgsr.training._keeper import InterruptedRunError, Keeper, flatten_state, restore_state, watching_for_interrupt
-from tgsr.training._phases import Phase, Training, automatic_phases
+from tgsr.training._phases import Phase, Training, automatic_phases, recipe
 from tgsr.training._refine import refined
 
 DIVERGENCE = 1e6  # times the first loss
+NEGLIGIBLE = 1e-4  # of the loss that noise at its floor would leave
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ class _Loop:
         return self.budget is not None and self.history.closures >= self.budget
 
     def _phase(self, phase: Phase, arrays: dict[str, np.ndarray] | None, stop) -> Outcome:
-        program = _program(phase, self.objective, row_count(self.objective, self.batch))
+        program = _program(recipe(phase), self.objective, row_count(self.objective, self.batch))
         state = program.start(self.theta, self.batch, self.controls())
         if arrays is not None:
             state = restore_state(state, arrays)
@@ -216,6 +217,8 @@ class _Loop:
             return Outcome.DIVERGED
         if status == STUCK:
             return Outcome.STUCK
+        if self.weighing.data and self.weighing.weights is None and loss < NEGLIGIBLE:
+            return Outcome.CONVERGED  # readings without noise, met far below what a network is asked to resolve
         if status == CONVERGED or not self.cursor.improves(loss, phase):
             return Outcome.CONVERGED
         assert status == RUNNING

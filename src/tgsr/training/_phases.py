@@ -69,11 +69,11 @@ class LevenbergMarquardt:
 
     def program(self, objective: Objective, rows: int) -> Program:
         """The compiled steps."""
-        return levenberg(objective, rows, self.inner, 0.0, self.hold)
+        return levenberg(objective, rows, self.inner, 0.0)
 
     def setting(self, epoch: int) -> float:
-        """Nothing to set."""
-        return 0.0
+        """For how many steps the unknowns are held."""
+        return float(self.hold)
 
     @property
     def closures(self) -> int:
@@ -186,6 +186,12 @@ class PaperLBFGS:
 
 Phase = LevenbergMarquardt | LBFGS | Adam | PaperLBFGS
 PHASES: dict[str, type[Phase]] = {kind.name: kind for kind in (LevenbergMarquardt, LBFGS, Adam, PaperLBFGS)}
+
+
+def recipe(phase: Phase) -> Phase:
+    """The phase as far as its compiled steps depend on it: how long, how held and when to stop are decided outside."""
+    same: dict[str, Any] = {"epochs": 1, "stopping": Stopping()}
+    return replace(phase, **same, **({"hold": 0} if isinstance(phase, LevenbergMarquardt) else {}))
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
 Near the fit the estimate moves with the noise e of the readings as  d theta = -A^-1 J_d^T W e,  where A = J^T W J is
 half the Hessian of the loss (data and physics, at the weights that were used) and J_d its data rows. So
 
-    cov(theta) = A^-1 J_d^T W S W J_d A^-1        (S the noise covariance; the "sandwich"),
+    cov(theta) = A^-1 J^T W S W J A^-1        (S the noise covariance; the "sandwich"),
 
-which is right for any loss weights: they need not be 1/sigma^2. Only the rows of A^-1 that belong to unknowns are
-needed. The same A, scaled to the likelihood, also tells what the data cannot tell: a direction of unknowns along which
-A is flat is *not identifiable*, however small its sandwich looks.
+which is right for any loss weights: they need not be 1/sigma^2. Rows of equations enter with the mean square that the
+fit has left of them, so that approximation counts where the noise is small. Only the rows of A^-1 that belong to
+unknowns are needed. The same A, scaled to the likelihood, also tells what the data cannot tell: a direction of unknowns
+along which A is flat is *not identifiable*, however small its sandwich looks.
 """
 
 from __future__ import annotations
@@ -53,10 +54,11 @@ def uncertainty(
     data_weight, noise_scale, stretch = np.ones(len(z)), np.ones(len(z)), np.ones(len(z))
     readings, ratio = 0, 1.0
     for number, part in enumerate(objective.parts):
-        if part.kind != "data" or part.noise is None:
-            continue
         mine = kind == number
         count = int(mine.sum())
+        if part.kind != "data" or part.noise is None:  # what is left of an equation errs by its own size
+            noise_scale[mine] = float(np.sqrt(np.mean(z[mine] ** 2)))
+            continue
         readings += count
         # z is standardised by the sigma of training, which may be floored, or a field's own scale where the user gave
         # weights; the likelihood's own sigma is the stated one, or what the residuals say.
@@ -80,7 +82,7 @@ def uncertainty(
         scaled, curvature_matrix, np.asarray(controls.pull) * np.asarray(controls.mask), unknowns
     )
     is_data = np.array([objective.parts[k].kind == "data" for k in kind])
-    pushed = (jacobian[is_data] * weights[is_data, None]) @ columns * noise_scale[is_data, None]
+    pushed = (jacobian * (weights * noise_scale)[:, None]) @ columns
     covariance = pushed.T @ pushed
     flat_variance = columns[-unknowns:] * _likelihood_weight(weights * stretch**2, is_data)
     determined = _undetermined(objective, theta, (flat_variance + flat_variance.T) / 2)
