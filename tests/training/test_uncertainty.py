@@ -189,10 +189,9 @@ def test_unknowns_that_the_data_cannot_tell() -> None:
         "g": True,
     }
     text = str(result)
-    assert (
-        text.count("not identifiable from this data") == 5
-    )  # three estimates, and a sentence for the pair and the blind one
-    assert any("a and b and c are not identifiable" in w for w in result.warnings)
+    assert text.count("not identifiable from this data") == 5  # three estimates, the pair, and the blind one
+    assert any(w.startswith("a and b are not identifiable") for w in result.warnings)
+    assert any(w.startswith("c is not identifiable") for w in result.warnings)
     assert np.isfinite(result.unknowns["g"].se)
     assert result.unknowns["a"].value * result.unknowns["b"].value == pytest.approx(cases.A, rel=0.05)
     assert not np.isfinite(result.unknowns["a"].se)
