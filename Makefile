@@ -9,7 +9,7 @@ INSTALL := $(BIN)/python -m pip install --no-compile --quiet --disable-pip-versi
 TESTS   := $(if $(BROWSER),-m "not slow")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs clean
+.PHONY: help demo test check wheel docs clean
 
 help: ## what there is to do
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,13 @@ check: $(VENV)/.tgsr-dev ## lint, types, layers, pins, and a strict build of the
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python requirements/update.py --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+wheel: $(BIN)/python ## build the wheel, install it somewhere else, and let it look at itself
+	rm -rf dist build/wheel
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	$(BIN)/python -m venv build/wheel
+	build/wheel/bin/python -m pip install --no-compile --quiet --disable-pip-version-check -c requirements/constraints.txt dist/*.whl
+	cd build && wheel/bin/tgsr doctor && wheel/bin/python -m tgsr.demo --quick --out wheel/demo && rm -rf wheel
 
 docs: $(VENV)/.tgsr-dev ## the documentation, served at http://127.0.0.1:8000 while you write it
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve

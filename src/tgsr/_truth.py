@@ -35,7 +35,8 @@ class Errors:
     def __str__(self) -> str:
         each = ", ".join(f"{name} {value:.3g} %" for name, value in self.parameters.items())
         fields = ", ".join(f"{name} {value:.3g} %" for name, value in self.fields.items())
-        return f"parameter error {self.parameter:.3g} % ({each}); field error {fields or 'not known'}"
+        parameter = f"parameter error {self.parameter:.3g} % ({each}); " if self.parameters else ""
+        return f"{parameter}field error {fields or 'not known'}"
 
 
 def evaluate(result: Result, truth: Truth, *, ranges: Mapping[str, tuple[float, float]] | None = None) -> Errors:
