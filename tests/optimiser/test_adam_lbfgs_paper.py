@@ -103,11 +103,11 @@ MADE: dict[str, Program] = {}  # compiled once for all tests
 def program(name: str) -> Program:
     objective: Any = OBJECTIVE
     makers: dict[str, Callable[[], Program]] = {
-        "adam": lambda: adam(objective, (), STEPS, 0.7),
-        "lbfgs": lambda: lbfgs(objective, (), STEPS, 10, first_step=0.6),
-        "lbfgs, trial 0.1": lambda: lbfgs(objective, (), STEPS, 10, first_step=0.1, trial_step=0.1),
-        "paper": lambda: paper_lbfgs(objective, (), STEPS),
-        "paper, history 7": lambda: paper_lbfgs(objective, (), STEPS, 7),
+        "adam": lambda: adam(objective, STEPS, 0.7),
+        "lbfgs": lambda: lbfgs(objective, STEPS, 10, first_step=0.6),
+        "lbfgs, trial 0.1": lambda: lbfgs(objective, STEPS, 10, first_step=0.1, trial_step=0.1),
+        "paper": lambda: paper_lbfgs(objective, STEPS),
+        "paper, history 7": lambda: paper_lbfgs(objective, STEPS, 7),
     }
     if name not in MADE:
         MADE[name] = makers[name]()
@@ -336,7 +336,7 @@ def test_lbfgs_finds_the_constant_of_a_small_problem_while_points_are_redrawn() 
     batch, mask, zero = objective.draw(0), np.ones(theta.size), jnp.zeros(theta.size)
     mask[:6] = 0.0
     controls = Controls(jnp.ones(len(objective.parts)), jnp.ones(1), jnp.asarray(mask), zero, zero)
-    own, look = lbfgs(objective, batch, STEPS, 30), jax.jit(objective.value)
+    own, look = lbfgs(objective, STEPS, 30), jax.jit(objective.value)
     state = own.start(jnp.asarray(theta), batch, controls)
     for epoch in range(6):
         drawn = objective.draw(0, "main-batch", epoch, keep=batch)

@@ -198,6 +198,7 @@ def test_unknowns_that_the_data_cannot_tell() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_intervals_of_an_oscillator_cover() -> None:
     """95 % intervals over 200 draws of the noise: 88 % to 99 % of them hold the truth."""
     t = np.linspace(0.0, 6.0, 60)
@@ -219,6 +220,7 @@ def test_intervals_of_an_oscillator_cover() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_intervals_of_burgers_cover() -> None:
     """The viscosity at 0.01, readings from the Cole-Hopf solution, 50 draws of the noise."""
     import jax.numpy as jnp

@@ -20,7 +20,7 @@ class AdamState(NamedTuple):
     moments: optax.ScaleByAdamState
 
 
-def adam(objective: Objective, batch: Batch, steps: int, learning_rate: float) -> Program:
+def adam(objective: Objective, steps: int, learning_rate: float) -> Program:
     """The program of an Adam phase: `steps` steps per outer epoch, one evaluation each.
 
     `settings` holds the learning rate of the epoch, shape (1,); an empty one, shape (0,), stands for

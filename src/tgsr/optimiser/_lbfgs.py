@@ -102,7 +102,6 @@ class _Here(NamedTuple):
 
 def lbfgs(
     objective: Objective,
-    batch: Batch,
     steps: int,
     history: int,
     first_step: float = 1.0,

@@ -45,7 +45,7 @@ def paper_rates(epochs: int, first: float = 0.1, last: float = 0.001) -> np.ndar
     return last + (first - last) * (1.0 + np.cos(np.pi * np.arange(epochs) / epochs)) / 2.0
 
 
-def paper_lbfgs(objective: Objective, batch: Batch, steps: int = 20, history: int = 100) -> Program:
+def paper_lbfgs(objective: Objective, steps: int = 20, history: int = 100) -> Program:
     """The program of the paper's L-BFGS: `steps` steps per outer epoch, one evaluation each.
 
     `settings` holds the learning rate of the epoch, shape (1,). The very first step has the length `rate *

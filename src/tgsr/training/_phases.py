@@ -102,7 +102,7 @@ class LBFGS:
 
     def program(self, objective: Objective, rows: int) -> Program:
         """The compiled steps."""
-        return lbfgs(objective, (), self.inner, self.history, trial_step=self.trial_step)
+        return lbfgs(objective, self.inner, self.history, trial_step=self.trial_step)
 
     def setting(self, epoch: int) -> float:
         """Nothing to set."""
@@ -134,7 +134,7 @@ class Adam:
 
     def program(self, objective: Objective, rows: int) -> Program:
         """The compiled steps."""
-        return adam(objective, (), self.inner, self.learning_rate)
+        return adam(objective, self.inner, self.learning_rate)
 
     def setting(self, epoch: int) -> float:
         """The learning rate of an outer epoch."""
@@ -168,7 +168,7 @@ class PaperLBFGS:
 
     def program(self, objective: Objective, rows: int) -> Program:
         """The compiled steps."""
-        return paper_lbfgs(objective, (), self.inner, self.history)
+        return paper_lbfgs(objective, self.inner, self.history)
 
     def setting(self, epoch: int) -> float:
         """The step length of an outer epoch."""
