@@ -18,8 +18,9 @@ from tgsr.optimiser import CONVERGED, NON_FINITE, RUNNING, STUCK, Program, Trace
 from tgsr.training._controls import Weighing, misfits
 from tgsr.training._history import History
 from tgsr.training._keeper import InterruptedRunError, Keeper, flatten_state, restore_state, watching_for_interrupt
-from tgsr.training._phases import Phase, Training, automatic_phases, recipe
+from tgsr.training._phases import Phase, recipe
 from tgsr.training._refine import refined
+from tgsr.training._training import Training, automatic_phases
 
 DIVERGENCE = 1e6  # times the first loss
 NEGLIGIBLE = 1e-4  # of the loss that noise at its floor would leave

@@ -12,7 +12,7 @@ from tgsr._random import stream
 from tgsr.loss import Batch, Controls, Objective, TermBatch
 
 if TYPE_CHECKING:
-    from tgsr.training._phases import Refinement
+    from tgsr.training._training import Refinement
 
 INTERIOR = 0  # the first term of every objective
 
