@@ -80,7 +80,7 @@ def deepxde_network(torch):
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_a_sequential_is_the_same_function(torch, tmp_path, activation):
-    save_file = pytest.importorskip("safetensors.torch").save_file
+    save_file = pytest.importorskip("safetensors.torch", reason="PyTorch is not installed (extra `torch`)").save_file
     model = sequential(torch, activation)
     torch.save(model.state_dict(), tmp_path / "m.pt")
     torch.save(model.state_dict(), tmp_path / "old.pth", _use_new_zipfile_serialization=False)

@@ -27,7 +27,7 @@ class InterruptedRunError(KeyboardInterrupt):
 
 
 class Keeper:
-    """Where a training is saved. Without a run directory nothing is written, unless the user interrupts."""
+    """Where a training is saved. Without a run directory nothing is written."""
 
     def __init__(self, directory: RunDirectory | None = None) -> None:
         self.directory = directory
