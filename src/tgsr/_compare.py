@@ -194,7 +194,7 @@ def _curve(result: Result, weights: dict[str, float]) -> np.ndarray:
 def _weights(problem: Problem, source: SavedNetwork, plan: Training, seed: int) -> dict[str, float] | None:
     """Weight of every part of the loss; None where each run estimates the noise and so has its own loss."""
     with computing():
-        objective = build_objective(problem, MLP(source.widths[1:-1], source.activation), plan.points, seed)
+        objective = build_objective(problem, MLP(source.widths[1:-1], source.activation), plan.points)
         weighing = Weighing(objective, plan.weight_table)
         if weighing.estimating:
             return None

@@ -146,7 +146,7 @@ def data_bytes(problem: Problem) -> bytes:
 
 def _compute(problem, mlp, plan, source, method, budget, seed, inputs, run, here, progress) -> Result:
     began = time.perf_counter()
-    own = build_objective(problem, mlp, plan.points, seed)
+    own = build_objective(problem, mlp, plan.points)
     objective = main_objective(method, own)
     fresh = objective.surrogate.initial(stream(seed, "init"))
     keeper = Keeper(run)

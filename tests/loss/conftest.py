@@ -193,7 +193,7 @@ def controls_of(objective: Objective, rng: np.random.Generator) -> Controls:
 def built(name: str) -> Case:
     with computing():
         mlp = MLP((5, 4)) if name in ("burgers", "anisotropic") else MLP((4,))
-        objective = build_objective(PROBLEMS[name](), mlp, Points(13, 8, 6), seed=0, blocks=1)
+        objective = build_objective(PROBLEMS[name](), mlp, Points(13, 8, 6), blocks=1)
         rng = np.random.default_rng(7)
         theta = objective.surrogate.initial(stream(0, "init"))
         theta = theta + 0.2 * jnp.asarray(rng.normal(size=theta.shape))

@@ -56,7 +56,7 @@ def rod(L: float, S: float, A: float, B: float) -> Problem:
 
 
 def seen(problem: Problem, sigma: float, hurry: Any) -> dict[str, Any]:
-    objective = build_objective(problem, MLP((4,)), Points(9, 6, 5), 0, blocks=1)
+    objective = build_objective(problem, MLP((4,)), Points(9, 6, 5), blocks=1)
     theta = objective.surrogate.initial(stream(0, "init"))
     theta = theta + 0.3 * jnp.asarray(np.random.default_rng(1).normal(size=theta.shape))
     batch, n = objective.draw(0), len(objective.parts)
@@ -94,7 +94,7 @@ def sized(scale: str = "auto", fields: Any = ("u",), conditions: Any = (), data:
         coordinates={"x": (2.0, 6.0)}, fields=list(fields), residuals=[lambda u, x: u.x - x],
         conditions=conditions, data=data, scale=scale,
     )  # fmt: skip
-    return build_objective(problem, MLP((3,)), Points(5), 0)
+    return build_objective(problem, MLP((3,)), Points(5))
 
 
 def test_sizes_of_fields() -> None:
@@ -118,4 +118,4 @@ def test_sizes_of_fields() -> None:
 def test_a_residual_without_a_finite_value_is_named() -> None:
     problem = Problem(coordinates={"x": (0, 1)}, fields=["u"], residuals=[lambda u, x: u.x * jnp.sqrt(-1 - x)])
     with pytest.raises(InputError, match="NaN or infinite at every point"):
-        build_objective(problem, MLP((3,)), Points(5), 0)
+        build_objective(problem, MLP((3,)), Points(5))

@@ -43,7 +43,7 @@ def target() -> tgsr.Problem:
 @cache
 def own_objective() -> Objective:
     with computing():
-        return build_objective(target(), tgsr.MLP(WIDTHS), TRAINING.points, SEED)
+        return build_objective(target(), tgsr.MLP(WIDTHS), TRAINING.points)
 
 
 @cache

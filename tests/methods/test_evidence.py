@@ -45,7 +45,7 @@ def built(order: int) -> tuple[Objective, jax.Array, Batch, Controls]:
         ],
         data=[readings],
     )
-    objective = build_objective(problem, tgsr.MLP((4, 3)), Points(5, 4, 3), seed=0, blocks=2)
+    objective = build_objective(problem, tgsr.MLP((4, 3)), Points(5, 4, 3), blocks=2)
     theta = objective.surrogate.initial(stream(0, "init"))
     theta = theta + 0.2 * jnp.asarray(rng.normal(size=theta.shape))
     parts = len(objective.parts)
@@ -190,7 +190,7 @@ def test_the_reference_score_counts_interior_points_six_times() -> None:
         conditions=[Initial("u", 1.0)],
         scale="none",
     )
-    objective = build_objective(problem, tgsr.MLP((3,)), Points(7, 1, 4), seed=0, blocks=1)
+    objective = build_objective(problem, tgsr.MLP((3,)), Points(7, 1, 4), blocks=1)
     theta, batch = objective.surrogate.initial(stream(1, "init")), objective.draw(1)
     controls = Controls(jnp.ones(2), jnp.ones(1), jnp.ones_like(theta), 0 * theta, 0 * theta)
     interior = jax.tree.map(lambda a: a[0], batch)[0]

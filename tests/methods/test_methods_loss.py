@@ -45,7 +45,7 @@ def own() -> Objective:
         residuals=[equation],
         conditions=[Initial("u", lambda x: x)],
     )
-    return build_objective(problem, tgsr.MLP((4, 3)), Points(6, 1, 3), seed=0, blocks=1)
+    return build_objective(problem, tgsr.MLP((4, 3)), Points(6, 1, 3), blocks=1)
 
 
 def at(objective: Objective) -> tuple[jax.Array, Any, Controls]:
@@ -117,7 +117,7 @@ def test_a_gradient_past_the_fourth_order_is_refused() -> None:
         "plate", coordinates={"x": (0.0, 1.0)}, fields=["u"], unknowns=[Unknown("a", 1.0)],
         residuals=[lambda u, a: u.d("x", 4) - a], conditions=[Dirichlet("u", at="x=0")],
     )  # fmt: skip
-    fourth = build_objective(problem, tgsr.MLP((3,)), Points(4), seed=0)
+    fourth = build_objective(problem, tgsr.MLP((3,)), Points(4))
     with pytest.raises(InputError, match=r"'tl-gpinn' differentiates .* order 5.*auxiliary field"):
         TlGpinn().objective(fourth)
 

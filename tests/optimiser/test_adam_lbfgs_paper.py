@@ -331,7 +331,7 @@ def test_lbfgs_finds_the_constant_of_a_small_problem_while_points_are_redrawn() 
         residuals=[lambda u, k: u.x + k * u],
         data=[tp.Data({"x": x}, {"u": np.exp(-2.0 * x)})],
     )
-    objective = build_objective(problem, MLP((6,)), tp.Points(interior=16), seed=0)
+    objective = build_objective(problem, MLP((6,)), tp.Points(interior=16))
     theta = np.array(objective.surrogate.initial(np.random.default_rng(0)))
     batch, mask, zero = objective.draw(0), np.ones(theta.size), jnp.zeros(theta.size)
     mask[:6] = 0.0

@@ -56,7 +56,7 @@ def ramp() -> tuple[Objective, Batch]:
         data=[tp.Data({"t": T}, {"x": Y}, noise=0.05)],
     )
     with computing():
-        objective = build_objective(problem, MLP((5,)), tp.Points(interior=10), 0, blocks=2)
+        objective = build_objective(problem, MLP((5,)), tp.Points(interior=10), blocks=2)
         return objective, objective.draw(0)
 
 
@@ -161,7 +161,7 @@ def test_a_curved_valley_in_a_few_steps() -> None:
         data=[tp.Data({"t": T}, {"x": Y}, noise=0.05)],
         scale="none",
     )
-    objective = build_objective(problem, MLP((2,)), tp.Points(interior=3), 0)
+    objective = build_objective(problem, MLP((2,)), tp.Points(interior=3))
     batch, mask = objective.draw(0), np.zeros(objective.surrogate.size)
     mask[-2:] = 1.0
     own, theta = levenberg(objective, row_count(objective, batch), 40, 0.0), start_of(objective)

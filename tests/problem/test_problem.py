@@ -54,7 +54,7 @@ def with_condition(*conditions: Any) -> Problem:
 
 def built(**changes: Any) -> Any:
     with computing():
-        return build_objective(problem(**changes), MLP((3,)), Points(5, 4, 3), 0)
+        return build_objective(problem(**changes), MLP((3,)), Points(5, 4, 3))
 
 
 def built_with(residual: Any) -> Any:

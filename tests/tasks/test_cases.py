@@ -28,7 +28,7 @@ LIGHT = {("smooth-advection-diffusion", "source"), ("advected-pulse", "source")}
 def rows_of(case):
     """Points per kind of term, as they come out of the objective."""
     with computing():
-        objective = build_objective(case.problem, case.network, case.training.points, 0)
+        objective = build_objective(case.problem, case.network, case.training.points)
         batch = objective.draw(0)
         found = {}
         for number, plan in enumerate(objective.plans):

@@ -29,7 +29,7 @@ LM = tgsr.LevenbergMarquardt(epochs=5, inner=2, stopping=cases.NEVER)
 @pytest.fixture(scope="module")
 def tiny() -> Iterator[Objective]:
     with computing():
-        yield build_objective(cases.problem(None), TINY, tgsr.Points(interior=12), 0)
+        yield build_objective(cases.problem(None), TINY, tgsr.Points(interior=12))
 
 
 def trained(objective: Objective, training: Training, **options: Any) -> Trained:

@@ -32,7 +32,7 @@ def _float64() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def objective() -> Objective:
     with computing():
-        return build_objective(cases.problem(), cases.MLP, cases.POINTS, 0)
+        return build_objective(cases.problem(), cases.MLP, cases.POINTS)
 
 
 def fit(objective: Objective, **options: Any) -> Trained:
@@ -252,7 +252,7 @@ def covered(
     draws: int,
 ) -> None:  # fmt: skip
     """One objective and one program; only the readings in the batch change."""
-    objective = build_objective(problem, mlp, tgsr.Points(), 0)
+    objective = build_objective(problem, mlp, tgsr.Points())
     base, start = objective.draw(0), objective.surrogate.initial(stream(0, "init"))
     deviations = []
     for draw in range(draws):

@@ -14,14 +14,14 @@ from tgsr.problem._problem import Problem
 
 
 def build_objective(
-    problem: Problem, mlp: MLP, points: Points, seed: int, *, collapsing: bool = True, blocks: int | None = None
+    problem: Problem, mlp: MLP, points: Points, *, collapsing: bool = True, blocks: int | None = None
 ) -> Objective:
     """Trace every row of the problem, choose channels, sizes and blocks. Nothing here sees a truth."""
     surrogate = build_surrogate(problem, mlp)
     terms = build_terms(problem, points)
     sigmas = sum(part.kind == "data" for term in terms for part in term.parts)
     plans = tuple(plan_term(term, problem, surrogate, sigmas) for term in terms)
-    sizes = tuple(tuple(part_sizes(problem, surrogate, plan, seed)) for plan in plans)
+    sizes = tuple(tuple(part_sizes(problem, surrogate, plan)) for plan in plans)
     counts = [len(plan.term.draw(np.random.Generator(np.random.Philox(0)))[0]) for plan in plans]
     how_many = blocks or block_count(plans, surrogate, counts)
     return Objective(problem, surrogate, plans, sizes, how_many, collapsing)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -49,7 +50,11 @@ class Controls(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """The loss of a problem: named parts, their sum, its gradient, and its rows."""
+    """The loss of a problem: named parts, their sum, its gradient, and its rows.
+
+    Two objectives are equal if they compute the same from the same batch: what is compiled for one serves the other.
+    Seeds, readings and noise levels do not matter, they come with batch and controls.
+    """
 
     problem: Problem
     surrogate: Surrogate
@@ -58,6 +63,25 @@ class Objective:
     blocks: int
     collapsing: bool = True
     whitening: bool = True  # False: data rows stay standardised residuals whatever their likelihood
+
+    @cached_property
+    def _content(self) -> tuple[Any, ...]:
+        plans = tuple(
+            (
+                plan.content,
+                tuple(tuple(sorted(one.items())) for one in (*plan.wanted, plan.carried)),
+                plan.collapses,
+                tuple((p.name, p.kind, p.noise and p.noise.with_scale(1.0)) for p in plan.term.parts),
+            )
+            for plan in self.plans
+        )
+        return self.surrogate, plans, self.sizes, self.blocks, self.collapsing, self.whitening
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Objective) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
 
     @property
     def parts(self) -> tuple[Part, ...]:

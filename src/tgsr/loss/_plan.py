@@ -7,13 +7,14 @@ field in one row become one operator channel (see `tgsr.network._propagate`), if
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.interpreters import partial_eval
 
+from tgsr.loss._content import content_of
 from tgsr.loss._rows import Getter, Place, Term
 from tgsr.network._channels import closed
 from tgsr.network._surrogate import Surrogate
@@ -35,11 +36,15 @@ class Collapse:
 
 @dataclass(frozen=True)
 class TermPlan:
-    """What a term asks of the networks, per point set: `wanted` in full; `carried` and `collapses`, the fast path."""
+    """What a term asks of the networks, per point set: `wanted` in full; `carried` and `collapses`, the fast path.
+
+    `content` is the SHA-256 of what the rows compute: two plans that agree in it trace to the same steps.
+    """
 
     term: Term
     wanted: tuple[dict[str, tuple[Index, ...]], ...]
     carried: dict[str, tuple[Index, ...]]
+    content: str
     collapses: tuple[Collapse, ...] = ()
 
     @property
@@ -140,7 +145,8 @@ def _has_slope(jaxpr: Any, marked: Sequence[bool]) -> bool:
 def plan_term(term: Term, problem: Problem, surrogate: Surrogate, sigmas: int) -> TermPlan:
     """Trace a term and decide what to collapse."""
     wanted = wanted_by(term, problem, sigmas)
-    plain = TermPlan(term, tuple(wanted), dict(wanted[0]))
+    content = content_of(term, wanted, problem, sigmas)
+    plain = TermPlan(term, tuple(wanted), dict(wanted[0]), content)
     if len(wanted) > 1 or not any(len(index) == 2 for indices in wanted[0].values() for index in indices):
         return plain
     per_part = [wanted_by(Term(term.name, (part,), term.draw), problem, sigmas)[0] for part in term.parts]
@@ -167,4 +173,4 @@ def plan_term(term: Term, problem: Problem, surrogate: Surrogate, sigmas: int) -
             if after < before:
                 carried[name] = rest
                 collapses.append(Collapse(number, name, net, whole))
-    return TermPlan(term, tuple(wanted), {n: tuple(sorted(i)) for n, i in carried.items()}, tuple(collapses))
+    return replace(plain, carried={n: tuple(sorted(i)) for n, i in carried.items()}, collapses=tuple(collapses))

@@ -101,7 +101,7 @@ def train(
     return _Loop(objective, start, training, seed, stage, keeper or Keeper(), progress, budget, batch, redraw).run()
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=64)
 def _program(phase: Phase, objective: Objective, rows: int) -> Program:
     """Compiled steps, kept so that another start, other noise or a resumed run compiles nothing."""
     return phase.program(objective, rows)

@@ -110,7 +110,7 @@ def _standardised_rows(objective: Objective, theta: jax.Array, batch: Batch, con
     return np.concatenate(jacobians), np.concatenate(kinds), np.concatenate(rows)
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=64)
 def _block_rows(objective: Objective):
     """(row, Jacobian) of a block, compiled once per objective."""
     bare = replace(objective, whitening=False)

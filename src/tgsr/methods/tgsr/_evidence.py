@@ -56,7 +56,7 @@ def collect(objective: Objective, theta: jax.Array, batch: Batch, controls: Cont
         )
 
 
-@functools.lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=32)
 def _block_program(objective: Objective, options: TgsrOptions):
     @jax.jit
     def program(theta: jax.Array, block: Batch, controls: Controls):
