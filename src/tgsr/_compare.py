@@ -16,8 +16,9 @@ from tgsr._errors import InputError, StorageError, TgsrError, plain
 from tgsr._held_out import LEAST, deviances, residuals, split
 from tgsr._jax import computing
 from tgsr._outcomes import Outcome
+from tgsr._request import as_source
 from tgsr._result import Result
-from tgsr._solve import as_source, transfer
+from tgsr._solve import transfer
 from tgsr._truth import Errors, Truth, evaluate
 from tgsr._verdict import NEAR_BEST, Measured, Verdict, judge, truth_says
 from tgsr.loss import build_objective

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from os import PathLike
 
 
@@ -9,6 +10,12 @@ def plain(text: object, limit: int = 300) -> str:
     """`text` on one line, printable characters only (a file must not be able to drive a terminal)."""
     line = "".join(c if c.isprintable() else " " for c in str(text)).strip()
     return line if len(line) <= limit else line[: limit - 3] + "..."
+
+
+def shown_path(path: str | PathLike[str]) -> str:
+    """`path` as short as it can be typed here."""
+    below = os.path.relpath(path)
+    return str(path) if below.startswith("..") else below
 
 
 class TgsrError(Exception):

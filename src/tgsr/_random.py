@@ -21,6 +21,7 @@ STREAMS = (
     "noise",
     "refinement",
     "probes",
+    "bootstrap",
 )
 
 

@@ -81,7 +81,7 @@ def test_a_relative_data_path_and_a_neighbour_module(invoke: Invoke, tmp_path: P
         '    data=[tgsr.read_data("readings.csv", columns={"t": "time", "u": "temp"}, noise=NOISE)],',
     )
     (folder / "read.py").write_text("from neighbour import NOISE\nassert __name__ != '__main__'\n" + text)
-    from tgsr.cli._file import read_problem
+    from tgsr._problem_file import read_problem
 
     user = read_problem(str(folder / "read.py"))
     assert len(user.problem.data[0]) == 3

@@ -15,6 +15,7 @@ import training_cases as cases
 
 import tgsr
 
+
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tgsr._errors import TgsrError
-from tgsr.cli._file import UserFile, errors_of, read_problem
+from tgsr._errors import TgsrError, shown_path
+from tgsr._problem_file import UserFile, errors_of, read_problem
 from tgsr.cli._options import NAMES, WHOLE, json_option
 from tgsr.cli._progress import progress_of
-from tgsr.cli._write import say, say_json, shown_path
+from tgsr.cli._write import say, say_json
 
 if TYPE_CHECKING:
     from tgsr._compare import MethodComparison, TruthCheck

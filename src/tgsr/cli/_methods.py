@@ -17,8 +17,7 @@ def command(as_json: bool) -> None:
 
     An option is given to a transfer as `--option KEY=VALUE`.
     """
-    from tgsr.cli._catalogue import options_of
-    from tgsr.methods import methods
+    from tgsr.methods import methods, options_of
 
     found = {
         name: {"what": (inspect.getdoc(kind) or "").partition("\n")[0], "options": options_of(kind())}

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tgsr._errors import InputError
+from tgsr._errors import InputError, shown_path
 from tgsr.cli._options import json_option
-from tgsr.cli._write import say, say_json, shown_path, table
+from tgsr.cli._write import say, say_json, table
 
 if TYPE_CHECKING:
     from tgsr.storage import RunDirectory

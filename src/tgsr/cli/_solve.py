@@ -31,8 +31,9 @@ def command(file: str, widths: tuple[int, ...] | None, activation: str | None, *
 
 
 def _solve(widths: tuple[int, ...] | None, activation: str | None, problem: Problem, **settings: Any) -> Result:
-    from tgsr._solve import WIDTHS, solve
+    from tgsr._request import default_network
+    from tgsr._solve import solve
     from tgsr.network._propagate import MLP
 
-    network = MLP(widths or WIDTHS[min(len(problem.domain.names), 3)], activation or "tanh")
+    network = MLP(widths or default_network(problem).widths, activation or "tanh")
     return solve(problem, network=network, **settings)

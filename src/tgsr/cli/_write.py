@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -45,9 +43,3 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     rows = [[plain(cell, 80) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows)
-
-
-def shown_path(path: Path) -> str:
-    """`path` as short as it can be typed here."""
-    below = os.path.relpath(path)
-    return str(path) if below.startswith("..") else below

@@ -5,6 +5,8 @@ from tgsr.methods._budget import BUDGETS as BUDGETS
 from tgsr.methods._budget import resolved_budget as resolved_budget
 from tgsr.methods._catalogue import as_method as as_method
 from tgsr.methods._catalogue import methods as methods
+from tgsr.methods._choices import options_of as options_of
+from tgsr.methods._choices import with_options as with_options
 from tgsr.methods._diagnostics import GateCheck as GateCheck
 from tgsr.methods._diagnostics import gate_check as gate_check
 from tgsr.methods._full import Full as Full
@@ -17,6 +19,7 @@ from tgsr.methods._method import Prepared as Prepared
 from tgsr.methods._method import Setting as Setting
 from tgsr.methods._method import copied as copied
 from tgsr.methods._method import main_objective as main_objective
+from tgsr.methods._method import needs_source as needs_source
 from tgsr.methods._partial import Partial as Partial
 from tgsr.methods._scratch import Scratch as Scratch
 from tgsr.methods._sfp import Sfp as Sfp

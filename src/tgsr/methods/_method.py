@@ -67,6 +67,7 @@ class Method(Protocol):
 
     A method that trains another loss than the target's own, or other numbers than weights and unknowns, has a second
     one, `objective(own: Objective) -> Objective`. What it returns is what `prepare` sees and main training minimises.
+    One that reads no source network says so by `needs_source = False`.
     """
 
     @property
@@ -77,6 +78,11 @@ class Method(Protocol):
     def prepare(self, setting: Setting) -> Prepared:
         """From the fresh start to where main training begins."""
         ...
+
+
+def needs_source(method: Method) -> bool:
+    """Whether a method reads the source network."""
+    return bool(getattr(method, "needs_source", True))
 
 
 def source_of(setting: Setting, method: str) -> SavedNetwork:

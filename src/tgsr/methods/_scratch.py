@@ -14,6 +14,7 @@ class Scratch:
     """Train the target from a random start."""
 
     name: ClassVar[str] = "scratch"
+    needs_source: ClassVar[bool] = False
 
     def prepare(self, setting: Setting) -> Prepared:
         """The fresh start as it is."""

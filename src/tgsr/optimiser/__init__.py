@@ -1,6 +1,7 @@
 """Optimisers: each a start and one compiled outer epoch; state apart from what is only shown."""
 
 from tgsr.optimiser._adam import adam as adam
+from tgsr.optimiser._inner import UNLIMITED as UNLIMITED
 from tgsr.optimiser._lbfgs import lbfgs as lbfgs
 from tgsr.optimiser._levenberg import levenberg as levenberg
 from tgsr.optimiser._levenberg import row_count as row_count

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 
 from tgsr.loss import Batch, Controls, Objective
-from tgsr.optimiser._inner import Row, all_finite, moved, run_steps
+from tgsr.optimiser._inner import Row, all_finite, closures_left, moved, run_steps
 from tgsr.optimiser._linesearch import Point, strong_wolfe
 from tgsr.optimiser._program import CONVERGED, NON_FINITE, RUNNING, STUCK, Program, Trace
 
@@ -116,8 +116,8 @@ def lbfgs(
     the next epoch brings (PyTorch pairs gradients of two batches there). When no decrease is found, the
     memory is forgotten and the next step follows the gradient; STUCK when that fails too. CONVERGED when
     the gradient vanishes, the predicted decrease drowns in rounding errors, or an epoch lowers the loss by
-    less than `tolerance` of it. Rows of the trace stand for the point after the step. `settings` is not
-    used.
+    less than `tolerance` of it. Rows of the trace stand for the point after the step. `settings[0]` is
+    not used.
     """
 
     @jax.jit
@@ -126,7 +126,7 @@ def lbfgs(
 
     @jax.jit
     def epoch(state: LbfgsState, batch: Batch, controls: Controls, settings: jax.Array) -> tuple[LbfgsState, Trace]:
-        def one_step(here: _Here) -> tuple[_Here, Row, jax.Array]:
+        def one_step(here: _Here, left: jax.Array) -> tuple[_Here, Row, jax.Array]:
             direction, memory = quasi_newton(here.memory, here.gradient)
             direction = jnp.where(controls.mask == 0, 0.0, direction)
             downhill = here.gradient @ direction < 0  # false only by rounding errors, or not a number
@@ -145,6 +145,7 @@ def lbfgs(
                 Point(jnp.zeros_like(slope), here.loss, slope),
                 (here.theta, here.parts, here.gradient),
                 jnp.where(bare, first_step * first_length(here.gradient), trial_step),
+                left,
             )
             theta, parts, gradient = search.extra
             lower = search.low.step > 0
@@ -154,7 +155,8 @@ def lbfgs(
             flat = (jnp.max(jnp.abs(gradient)) <= TINY_GRADIENT) | (
                 ~lower & ~bare & (-slope <= ROUNDING * jnp.abs(here.loss))
             )
-            status = jnp.where(flat, CONVERGED, jnp.where(bare & ~lower, STUCK, RUNNING))
+            cut = ~lower & (search.evaluations >= left)  # by the budget: nothing is known of what lies ahead
+            status = jnp.where(flat & ~cut, CONVERGED, jnp.where(bare & ~lower & ~cut, STUCK, RUNNING))
             here = _Here(theta, search.low.value, parts, gradient, memory)
             return here, Row(here.loss, parts, objective.surrogate.raw(theta), search.evaluations), status
 
@@ -166,6 +168,7 @@ def lbfgs(
             Row(loss, parts, objective.surrogate.raw(state.theta), jnp.ones((), dtype=int)),
             jnp.where(all_finite(loss, gradient), begin, NON_FINITE),
             steps,
+            closures_left(settings),
         )
         slow = (here.memory.kept > 0) & (loss - here.loss <= tolerance * jnp.abs(here.loss))
         status = jnp.where((trace.status == RUNNING) & slow, CONVERGED, trace.status)

@@ -15,11 +15,13 @@ import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve
 
 from tgsr.loss import Batch, Controls, Objective, weighted_jacobian
+from tgsr.optimiser._inner import closures_left
 from tgsr.optimiser._program import CONVERGED, NON_FINITE, RUNNING, STUCK, Program, Trace
 
 START_DAMPING = 1e-3  # of the mean diagonal of J^T J
 SMALLEST_DAMPING = 1e-16
 TRIALS = 12  # damping values tried before a step is given up
+STEP_COST = 2  # closures of a step at the least: a Jacobian and a trial
 
 
 class LevenbergState(NamedTuple):
@@ -106,7 +108,13 @@ def levenberg(objective: Objective, rows: int, steps: int, tolerance: float) -> 
         return LevenbergState(theta, jnp.zeros(()), jnp.full((), 2.0), jnp.zeros((), dtype=int))
 
     def one_step(
-        state: LevenbergState, loss: jax.Array, parts: jax.Array, batch: Batch, controls: Controls, hold: jax.Array
+        state: LevenbergState,
+        loss: jax.Array,
+        parts: jax.Array,
+        batch: Batch,
+        controls: Controls,
+        hold: jax.Array,
+        left: jax.Array,
     ) -> tuple[LevenbergState, jax.Array, jax.Array, jax.Array, jax.Array]:
         free = jnp.where(is_unknown & (state.steps < hold), 0.0, 1.0)
         controls = controls._replace(mask=controls.mask * free)
@@ -151,13 +159,14 @@ def levenberg(objective: Objective, rows: int, steps: int, tolerance: float) -> 
             jnp.zeros((), dtype=int),
             jnp.zeros((), dtype=bool),
         )
-        last = jax.lax.while_loop(lambda t: ~t.done & (t.tries < TRIALS), attempt, first)
+        last = jax.lax.while_loop(lambda t: ~t.done & (t.tries < jnp.minimum(TRIALS, left - 1)), attempt, first)
         holding = state.steps < hold
+        cut = ~last.done & (last.tries >= left - 1)  # by the budget: nothing is known of what lies ahead
         steps = jnp.where(holding & ~last.done, hold, state.steps + 1)  # nothing to gain: let the unknowns go
         damping = jnp.where(last.done | ~holding, last.damping, first.damping)
         growth = jnp.where(last.done | ~holding, last.growth, 2.0)
         new = LevenbergState(last.theta, damping, growth, steps)
-        return new, last.loss, last.parts, last.tries, last.done | holding
+        return new, last.loss, last.parts, last.tries, last.done | holding | cut
 
     @jax.jit
     def epoch(
@@ -166,11 +175,11 @@ def levenberg(objective: Objective, rows: int, steps: int, tolerance: float) -> 
         loss, parts = objective.value(state.theta, batch, controls)
 
         def body(carry, _):
-            state, loss, parts, status = carry
+            state, loss, parts, status, left = carry
 
             def go(_):
                 new, new_loss, new_parts, tries, done = one_step(
-                    state, loss, parts, batch, controls, settings[0].astype(int)
+                    state, loss, parts, batch, controls, settings[0].astype(int), left
                 )
                 code = jnp.where(done, RUNNING, STUCK)
                 settled = (loss - new_loss <= tolerance * new_loss) & (new.steps > settings[0])
@@ -180,11 +189,19 @@ def levenberg(objective: Objective, rows: int, steps: int, tolerance: float) -> 
             def stay(_):
                 return state, loss, parts, status, jnp.zeros((), dtype=int)
 
-            state, loss, parts, status, closures = jax.lax.cond(status == RUNNING, go, stay, None)
-            return (state, loss, parts, status), (loss, parts, objective.surrogate.raw(state.theta), closures)
+            state, loss, parts, status, closures = jax.lax.cond(
+                (status == RUNNING) & (left >= STEP_COST), go, stay, None
+            )
+            return (state, loss, parts, status, left - closures), (
+                loss,
+                parts,
+                objective.surrogate.raw(state.theta),
+                closures,
+            )
 
         begin = jnp.where(jnp.isfinite(loss), RUNNING, NON_FINITE)
-        (state, _, _, status), seen = jax.lax.scan(body, (state, loss, parts, begin), None, length=steps)
+        carry = (state, loss, parts, begin, closures_left(settings))
+        (state, _, _, status, _), seen = jax.lax.scan(body, carry, None, length=steps)
         return state, Trace(*seen, status)
 
     return Program(start, epoch, lambda state: state.theta, steps)

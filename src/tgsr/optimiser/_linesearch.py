@@ -79,9 +79,11 @@ def strong_wolfe(
     start: Point,
     extra: Extra,
     first: jax.Array,
+    most: jax.Array | int = EVALUATIONS,
 ) -> Search:
     """Search from `start` (step 0, slope < 0, with `extra`); `evaluate(t)` gives value, slope and extra.
 
+    At most `most` evaluations, and never more than EVALUATIONS.
     A value or slope that is not finite means that the step was too long.
     """
 
@@ -89,7 +91,7 @@ def strong_wolfe(
         # An interval in which the loss changes by less than its rounding error cannot be told from a point.
         width = jnp.abs(search.high.step - search.low.step)
         telling = width * jnp.abs(start.slope) > ROUNDING * jnp.abs(start.value)
-        return ~search.accepted & (search.evaluations < EVALUATIONS) & telling
+        return ~search.accepted & (search.evaluations < jnp.minimum(most, EVALUATIONS)) & telling
 
     def attempt(search: Search) -> Search:
         low, high = search.low, search.high

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tgsr.loss import Batch, Controls, Objective
-from tgsr.optimiser._inner import PAUSED, Row, all_finite, moved, no_row, run_steps
+from tgsr.optimiser._inner import PAUSED, Row, all_finite, closures_left, moved, no_row, run_steps
 from tgsr.optimiser._lbfgs import Memory, empty_memory, first_length, quasi_newton, remember
 from tgsr.optimiser._program import CONVERGED, NON_FINITE, RUNNING, Program, Trace
 
@@ -48,7 +48,7 @@ def paper_rates(epochs: int, first: float = 0.1, last: float = 0.001) -> np.ndar
 def paper_lbfgs(objective: Objective, steps: int = 20, history: int = 100) -> Program:
     """The program of the paper's L-BFGS: `steps` steps per outer epoch, one evaluation each.
 
-    `settings` holds the learning rate of the epoch, shape (1,). The very first step has the length `rate *
+    `settings[0]` is the learning rate of the epoch. The very first step has the length `rate *
     min(1, 1 / |g|_1)`, every other `rate`. An epoch ends early, and the next one goes on, when the loss
     changes by less than 1e-9, or no weight by more, or the slope exceeds -1e-9; a gradient up to 1e-7 is
     CONVERGED. Rows of the trace stand for the point before the step: the loss after the last one is the
@@ -64,7 +64,7 @@ def paper_lbfgs(objective: Objective, steps: int = 20, history: int = 100) -> Pr
     def epoch(state: PaperState, batch: Batch, controls: Controls, settings: jax.Array) -> tuple[PaperState, Trace]:
         rate = settings[0]
 
-        def one_step(here: _Here) -> tuple[_Here, Row, jax.Array]:
+        def one_step(here: _Here, _: jax.Array) -> tuple[_Here, Row, jax.Array]:
             old = here.state
             (loss, parts), gradient = objective.closure(old.theta, batch, controls)
             s = old.length * old.direction
@@ -88,8 +88,9 @@ def paper_lbfgs(objective: Objective, steps: int = 20, history: int = 100) -> Pr
             row = Row(loss, parts, objective.surrogate.raw(old.theta), jnp.ones((), dtype=int))
             return _Here(PaperState(theta, memory, *kept), loss), row, status
 
+        begin = _Here(state, jnp.full((), jnp.inf))
         here, trace = run_steps(
-            one_step, _Here(state, jnp.full((), jnp.inf)), no_row(objective, state.theta), RUNNING, steps
+            one_step, begin, no_row(objective, state.theta), RUNNING, steps, closures_left(settings)
         )
         return here.state, trace
 

@@ -27,7 +27,11 @@ class Trace(NamedTuple):
 
 @dataclass(frozen=True)
 class Program:
-    """`start(theta, batch, controls)` and `epoch(state, batch, controls, settings)`; both compiled once."""
+    """`start(theta, batch, controls)` and `epoch(state, batch, controls, settings)`; both compiled once.
+
+    `settings` holds what may change between outer epochs: the optimiser's own number (a learning rate, say) and, where
+    there is a budget, the closures that are left.
+    """
 
     start: Callable[[jax.Array, Batch, Controls], State]
     epoch: Callable[[State, Batch, Controls, jax.Array], tuple[State, Trace]]

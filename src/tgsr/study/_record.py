@@ -53,7 +53,9 @@ class Record:
     unknowns: Mapping[str, Found] = field(default_factory=dict)
     closures: int = 0  # all that the run spent, adaptation and scoring included
     allowed: int = 0  # closures that its budget let it spend (0: no limit)
-    stages: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # stage -> seconds, closures, memory (bytes)
+    stages: Mapping[str, Mapping[str, float]] = field(
+        default_factory=dict
+    )  # stage -> seconds, closures, memory (bytes)
     seconds: float = math.nan
     warnings: tuple[str, ...] = ()
     weights: str = ""  # SHA-256 of the final weights

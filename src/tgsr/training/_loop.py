@@ -14,7 +14,7 @@ import numpy as np
 
 from tgsr._outcomes import Outcome
 from tgsr.loss import Batch, Controls, Objective
-from tgsr.optimiser import CONVERGED, NON_FINITE, RUNNING, STUCK, Program, Trace, row_count
+from tgsr.optimiser import CONVERGED, NON_FINITE, RUNNING, STUCK, UNLIMITED, Program, Trace, row_count
 from tgsr.training._controls import Weighing, misfits
 from tgsr.training._history import History
 from tgsr.training._keeper import InterruptedRunError, Keeper, flatten_state, restore_state, watching_for_interrupt
@@ -155,8 +155,8 @@ class _Loop:
         return Trained(self.theta, outcome, self.history, self.batch, self.controls(), self.sigma)
 
     def _spent_out(self, phase: Phase) -> bool:
-        """Whether the budget leaves no room for another outer epoch."""
-        return self.budget is not None and self.history.closures >= self.budget
+        """Whether the budget leaves no room for another step."""
+        return self.budget is not None and self.history.closures + phase.least > self.budget
 
     def _phase(self, phase: Phase, arrays: dict[str, np.ndarray] | None, stop) -> Outcome:
         program = _program(recipe(phase), self.objective, row_count(self.objective, self.batch))
@@ -185,7 +185,8 @@ class _Loop:
 
     def _epoch(self, program: Program, phase: Phase, state, number: int):
         begin = time.perf_counter()
-        setting = jnp.asarray([phase.setting(self.cursor.epoch)])
+        left = UNLIMITED if self.budget is None else self.budget - self.history.closures
+        setting = jnp.asarray([phase.setting(self.cursor.epoch), left], dtype=float)
         state, trace = jax.block_until_ready(program.epoch(state, self.batch, self.controls(), setting))
         self.theta = program.theta(state)
         spent = self.history.closures
@@ -220,7 +221,9 @@ class _Loop:
             return Outcome.STUCK
         if self.weighing.data and self.weighing.weights is None and loss < NEGLIGIBLE:
             return Outcome.CONVERGED  # readings without noise, met far below what a network is asked to resolve
-        if status == CONVERGED or not self.cursor.improves(loss, phase):
+        if status == CONVERGED:
+            return Outcome.CONVERGED
+        if not self.cursor.improves(loss, phase) and not self._spent_out(phase):  # an epoch cut short tells nothing
             return Outcome.CONVERGED
         assert status == RUNNING
         return None

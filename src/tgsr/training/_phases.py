@@ -79,6 +79,11 @@ class LevenbergMarquardt:
         """Closures of an outer epoch: a Jacobian and a trial per step."""
         return 2 * self.inner
 
+    @property
+    def least(self) -> int:
+        """Closures of a step at the least."""
+        return 2
+
     def within(self, budget: int | None) -> LevenbergMarquardt:
         """Under a small budget the unknowns are held for at most a quarter of it."""
         return self if budget is None else replace(self, hold=min(self.hold, max(budget, 0) // 8))
@@ -112,6 +117,11 @@ class LBFGS:
         """Closures of an outer epoch, when every line search ends at its first trial."""
         return self.inner
 
+    @property
+    def least(self) -> int:
+        """Closures of a step at the least."""
+        return 2
+
     def within(self, budget: int | None) -> LBFGS:
         """The same under any budget."""
         return self
@@ -143,6 +153,11 @@ class Adam:
     def closures(self) -> int:
         """Closures of an outer epoch."""
         return self.inner
+
+    @property
+    def least(self) -> int:
+        """Closures of a step at the least."""
+        return 1
 
     def within(self, budget: int | None) -> Adam:
         """The same under any budget."""
@@ -177,6 +192,11 @@ class PaperLBFGS:
     def closures(self) -> int:
         """Closures of an outer epoch."""
         return self.inner
+
+    @property
+    def least(self) -> int:
+        """Closures of a step at the least."""
+        return 1
 
     def within(self, budget: int | None) -> PaperLBFGS:
         """The same under any budget."""

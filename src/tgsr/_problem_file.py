@@ -12,8 +12,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING
 
-from tgsr._errors import InputError, plain
-from tgsr.cli._write import shown_path
+from tgsr._errors import InputError, plain, shown_path
 
 if TYPE_CHECKING:
     from tgsr._truth import Truth
