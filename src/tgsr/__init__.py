@@ -11,6 +11,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _WHERE = {
+    "tgsr._closure": ("Closure", "closure"),
     "tgsr._compare": ("MethodComparison", "compare"),
     "tgsr._errors": ("InputError", "InstallationError", "StorageError", "TgsrError"),
     "tgsr._outcomes": ("Outcome",),

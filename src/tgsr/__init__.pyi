@@ -1,5 +1,7 @@
 """Types of the lazily loaded names."""
 
+from tgsr._closure import Closure as Closure
+from tgsr._closure import closure as closure
 from tgsr._compare import MethodComparison as MethodComparison
 from tgsr._compare import compare as compare
 from tgsr._errors import InputError as InputError
