@@ -21,7 +21,7 @@ from tgsr.network._saved import SavedNetwork
 from tgsr.training import Keeper, Start, Trained, Training, train
 
 WIDTHS = (5, 5)
-TRAINING = Training(phases=(tgsr.LevenbergMarquardt(epochs=3, inner=3),), points=tgsr.Points(interior=12))
+TRAINING = Training(phases=(tgsr.LevenbergMarquardt(epochs=5, inner=3),), points=tgsr.Points(interior=12))
 SEED = 4
 
 

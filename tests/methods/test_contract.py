@@ -80,7 +80,7 @@ def test_what_is_frozen_keeps_its_bits(name: str) -> None:
 
 
 PHASES = (
-    tgsr.LevenbergMarquardt(7, 3),  # as long as the matched budget makes it: compiled already
+    tgsr.LevenbergMarquardt(9, 3),  # as long as the matched budget makes it: compiled already
     tgsr.LBFGS(1, 20, 50, 0.1, Stopping(0.0, 1)),  # the adaptation's: compiled already
     tgsr.Adam(2, 5),
     tgsr.PaperLBFGS(2, 5, 5),
@@ -102,16 +102,15 @@ def test_every_optimiser_keeps_frozen_bits(phase: tgsr.Training) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_method_begins_an_outer_epoch_beyond_the_matched_budget(name: str) -> None:
+def test_no_method_spends_more_than_the_matched_budget(name: str) -> None:
     whole = resolved_budget(own_objective(), method_cases.TRAINING, "matched")
-    assert whole.closures == 20 + 3 * 6  # one outer epoch of adaptation, three of main training
-    result, inner = once(name).result, method_cases.TRAINING.phases[0].inner
-    main = [0, *result.history["closures"]]
-    assert 0 < result.closures - main[-1] + main[-1 - inner] < whole.closures
+    assert whole.closures == 20 + 5 * 6  # one outer epoch of adaptation, five of main training
+    result = once(name).result
+    assert 0 < result.history.closures <= result.closures <= whole.closures
     if "correction" in result.stages:
         spent = result.stages["overhead"]["closures"]
         assert list(spent) == [result.stages["adaptation"]["closures"][-1], 3, 0]
-        assert result.closures == sum(spent) + main[-1]
+        assert result.closures == sum(spent) + result.history.closures
 
 
 CONTROLS = ("adapt-only", "random-reset", "random-decay", "score-shuffled", "magnitude-decay")
