@@ -115,9 +115,10 @@ def median_interval(d: Sequence[float] | np.ndarray, level: float = LEVEL) -> tu
     if len(d) < 2:
         return math.nan, math.nan
     bounded = np.clip(np.asarray(d, dtype=float), -_HUGE, _HUGE)
-    found = stats.bootstrap(
-        (bounded,), np.median, n_resamples=RESAMPLES, confidence_level=level, method="percentile",
-        vectorized=True, rng=stream(0, "bootstrap"),
-    ).confidence_interval  # fmt: skip
+    with np.errstate(over="ignore"):  # it also takes a standard error, for which what stands for infinity is too large
+        found = stats.bootstrap(
+            (bounded,), np.median, n_resamples=RESAMPLES, confidence_level=level, method="percentile",
+            vectorized=True, rng=stream(0, "bootstrap"),
+        ).confidence_interval  # fmt: skip
     low, high = (math.copysign(math.inf, v) if abs(v) > _SOME else float(v) for v in (found.low, found.high))
     return low, high
