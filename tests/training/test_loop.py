@@ -15,7 +15,7 @@ import pytest
 import training_cases as cases
 
 import tgsr
-from tgsr import Outcome, _solve
+from tgsr import Outcome, _request
 from tgsr._jax import computing
 from tgsr._random import stream
 from tgsr.loss import Objective, build_objective
@@ -210,7 +210,7 @@ def test_a_preparation_that_failed_is_not_trained_on(monkeypatch: pytest.MonkeyP
         def prepare(self, setting: tgsr.Setting) -> tgsr.Prepared:
             return tgsr.Prepared(Start(setting.fresh), spent=5, failed=Outcome.SCORING)
 
-    monkeypatch.setattr(_solve, "as_method", lambda _: Broken())
+    monkeypatch.setattr(_request, "as_method", lambda _: Broken())
     seen: list[Any] = []
     training = Training(phases=(LM,), points=tgsr.Points(interior=12))
     result = tgsr.solve(cases.problem(), network=TINY, training=training, out=tmp_path, progress=seen.append)
