@@ -31,11 +31,16 @@ def environment(dtype: str = "float64") -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "processor": cpu_name(),
-        "device": str(jax.devices()[0].platform),
+        "device": device_name(jax.devices()[0]),
         "engine": "jax",
         "threads": thread_count(),
         "dtype": dtype,
     }
+
+
+def device_name(device: Any) -> str:
+    """What computes: "cpu", whose model stands under `processor`, or an accelerator with its model."""
+    return device.platform if device.platform == "cpu" else f"{device.platform} ({device.device_kind})"
 
 
 # A resumed run must go on with these, or its bits would not be those of an undisturbed one.

@@ -23,8 +23,9 @@ from tgsr.network._surrogate import Surrogate
 from tgsr.problem._fields import Index
 from tgsr.problem._problem import Problem
 
-# Rows of the matrix products of one block: larger ones leave the cache, smaller ones waste time on overheads.
-BLOCK_NUMBERS = 250_000
+# Numbers in the widest layer of one block. On a CPU larger blocks leave the cache and smaller ones waste time on
+# overheads; an accelerator has no such cache to stay in and wants few large ones (1 GB in float64).
+BLOCK_NUMBERS, ACCELERATOR_BLOCK_NUMBERS = 250_000, 128_000_000
 
 
 class TermBatch(NamedTuple):
@@ -232,10 +233,11 @@ def _without(get: Getter, gone: set[tuple[str, Index]], zero: jax.Array) -> Gett
 
 
 def block_count(plans: Sequence[TermPlan], surrogate: Surrogate, counts: Sequence[int]) -> int:
-    """How many blocks keep one block's channels in cache."""
+    """How many blocks keep one block's channels in cache (or in a share of an accelerator's memory)."""
+    most = BLOCK_NUMBERS if jax.default_backend() == "cpu" else ACCELERATOR_BLOCK_NUMBERS
     numbers = 0
     for plan, n in zip(plans, counts, strict=True):
         for wanted in plan.wanted:
             for net, channels in surrogate.needs(wanted).items():
                 numbers += n * len(channels) * max(surrogate.nets[net].mlp.widths)
-    return max(1, min(-(-numbers // BLOCK_NUMBERS), max(counts)))
+    return max(1, min(-(-numbers // most), max(counts)))
