@@ -122,6 +122,9 @@ def test_what_a_truth_says() -> None:
     assert truth_says([1.0, 1.0], [1.05, 0.95]) == "no difference"
     assert truth_says([1.2], [1.0]) == "hurt"
     assert truth_says([math.inf], [math.inf]) == "no difference"
+    assert truth_says([1.0, 1.0], [1.2, 1.2], [0.9, 0.2]) == "no difference"  # inside the estimates' own errors
+    assert truth_says([1.0, 1.0], [1.2, 1.2], [0.9, 1.2]) == "helped"
+    assert truth_says([1.0, 1.0], [1.2, 1.2], [0.9, math.nan]) == "helped"
 
 
 def decay(u: Any, k: Any) -> Any:

@@ -20,7 +20,7 @@ from tgsr._request import as_source
 from tgsr._result import Result
 from tgsr._solve import transfer
 from tgsr._truth import Errors, Truth, evaluate
-from tgsr._verdict import NEAR_BEST, Measured, Verdict, judge, truth_says
+from tgsr._verdict import NEAR_BEST, Measured, Verdict, farthest, judge, truth_says
 from tgsr.loss import build_objective
 from tgsr.methods import Method, as_method
 from tgsr.network._propagate import MLP
@@ -72,7 +72,7 @@ class MethodComparison:
         return all(run.measured.ok for run in self.runs.values())
 
     def check(self, truth: Truth) -> TruthCheck:
-        """Errors against the truth: did a method lower, or raise, the mean parameter error by over 10 %?"""
+        """Errors against the truth: did a method lower, or raise, the mean parameter error, and not by chance alone?"""
         errors = {
             key: evaluate(run.result, truth) if run.result is not None and run.measured.ok else None
             for key, run in self.runs.items()
@@ -83,9 +83,10 @@ class MethodComparison:
                 [math.inf if (e := errors[m, s]) is None else e.parameter for s in self.seeds] for m in self.methods
             ]
             base = mean[self.methods.index(BASE)]
-            check.says.update(
-                (m, truth_says(one, base)) for m, one in zip(self.methods, mean, strict=True) if m != BASE
-            )
+            for method, one in zip(self.methods, mean, strict=True):
+                if method != BASE:
+                    apart = [farthest(self.runs[method, s].measured, self.runs[BASE, s].measured)[1] for s in self.seeds]
+                    check.says[method] = truth_says(one, base, apart)
         return check
 
     def __str__(self) -> str:

@@ -35,6 +35,9 @@ AGREEMENT = 3.0
 """Combined standard errors within which two estimates agree: chance exceeds them 1 time in 370."""
 TRUTH_MARGIN = 0.10
 """The truth calls a mean parameter error different when it is off the other's by more than this share."""
+CHANCE = 1.0
+"""And where at some seed the two estimates differ by more combined standard errors than this: below it, the noise of the
+readings decides whose error is the smaller one, and another draw of them would decide otherwise."""
 
 HELPED, HURT, OPEN = "helped", "hurt", "cannot tell"
 SAME = "no difference"
@@ -147,8 +150,13 @@ def farthest(run: Measured, other: Measured) -> tuple[str, float]:
     return found
 
 
-def truth_says(errors: Sequence[float], base: Sequence[float]) -> str:
-    """What mean parameter errors over seeds say: for evaluation only, the verdict never sees it."""
+def truth_says(errors: Sequence[float], base: Sequence[float], apart: Sequence[float] = ()) -> str:
+    """What mean parameter errors over seeds say: for evaluation only, the verdict never sees it.
+
+    `apart` is by how many combined standard errors the estimates differ at each seed; NaN where that is not known.
+    """
+    if len(apart) and max(apart) <= CHANCE and not any(map(math.isnan, apart)):
+        return SAME
     mine, other = float(np.mean(errors)), float(np.mean(base))
     if mine < (1.0 - TRUTH_MARGIN) * other:
         return HELPED
