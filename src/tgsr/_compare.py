@@ -85,7 +85,8 @@ class MethodComparison:
             base = mean[self.methods.index(BASE)]
             for method, one in zip(self.methods, mean, strict=True):
                 if method != BASE:
-                    apart = [farthest(self.runs[method, s].measured, self.runs[BASE, s].measured)[1] for s in self.seeds]
+                    pairs = [(self.runs[method, s].measured, self.runs[BASE, s].measured) for s in self.seeds]
+                    apart = [farthest(run, base_run)[1] for run, base_run in pairs]
                     check.says[method] = truth_says(one, base, apart)
         return check
 

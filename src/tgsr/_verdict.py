@@ -36,7 +36,7 @@ AGREEMENT = 3.0
 TRUTH_MARGIN = 0.10
 """The truth calls a mean parameter error different when it is off the other's by more than this share."""
 CHANCE = 1.0
-"""And where at some seed the two estimates differ by more combined standard errors than this: below it, the noise of the
+"""And where at some seed the estimates differ by more combined standard errors than this: below it, the noise of the
 readings decides whose error is the smaller one, and another draw of them would decide otherwise."""
 
 HELPED, HURT, OPEN = "helped", "hurt", "cannot tell"
