@@ -99,18 +99,20 @@ def closure(
     training: Training | str | None = None,
     seed: int = 0,
     precision: str = "float64",
+    engine: str = "auto",
 ) -> Closure:
     """The loss and gradient that `solve` would minimise with these arguments, to time it or to minimise it otherwise.
 
-    `precision` is "float64" or "float32": all points, weights and products are of that type.
+    `precision` is "float64" or "float32": all points, weights and products are of that type. `engine` is "jax", "native"
+    (compiled for this processor with g++), or "auto": native where it runs and the work is large enough.
     """
     if precision not in PRECISIONS:
         raise InputError(
             f"precision is {plain(precision, 40)!r}", field="precision", remedy=nearest(str(precision), PRECISIONS)
         )
-    request = solve_request(problem, network, training, seed)
+    request = solve_request(problem, network, training, seed, engine)
     with computing():
-        objective = build_objective(problem, request.network, request.training.points)
+        objective = build_objective(problem, request.network, request.training.points, engine=request.engine)
         theta = objective.surrogate.initial(stream(request.seed, "init"))
         weighing = Weighing(objective, request.training.weight_table)
         made = objective.draw(request.seed), weighing.controls(weighing.first_sigma(), theta)

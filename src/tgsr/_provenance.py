@@ -15,8 +15,8 @@ def package_version(name: str = "tgsr") -> str:
         return "unknown"
 
 
-def environment(dtype: str = "float64") -> dict[str, Any]:
-    """Versions, engine, threads, processor and precision of this process."""
+def environment(dtype: str = "float64", engine: str = "jax") -> dict[str, Any]:
+    """Versions, engine (as `tgsr.loss.engine_label` names it), threads, processor and precision of this process."""
     import jax
 
     from tgsr._canary import cpu_name
@@ -32,7 +32,7 @@ def environment(dtype: str = "float64") -> dict[str, Any]:
         "platform": f"{platform.system()} {platform.machine()}",
         "processor": cpu_name(),
         "device": device_name(jax.devices()[0]),
-        "engine": "jax",
+        "engine": engine,
         "threads": thread_count(),
         "dtype": dtype,
     }

@@ -11,6 +11,7 @@ import numpy as np
 
 from tgsr._errors import InputError, plain
 from tgsr._result import Result
+from tgsr.loss import checked_engine
 from tgsr.methods import BUDGETS, Method, as_method, needs_source
 from tgsr.network._manifest import read_network
 from tgsr.network._propagate import MLP
@@ -34,6 +35,7 @@ class Request:
     training: Training
     budget: str | None
     seed: int
+    engine: str = "auto"  # not part of the identity: the same numbers to rounding
 
     @cached_property
     def inputs(self) -> tuple[dict[str, Any], bytes, bytes]:
@@ -54,12 +56,16 @@ class Request:
 
 
 def solve_request(
-    problem: Problem, network: MLP | None = None, training: Training | str | None = None, seed: int = 0
+    problem: Problem,
+    network: MLP | None = None,
+    training: Training | str | None = None,
+    seed: int = 0,
+    engine: str = "auto",
 ) -> Request:
     """What `solve` would run."""
     _checked(problem, network, seed)
     mlp = network or default_network(problem)
-    return Request(problem, None, as_method("scratch"), mlp, as_training(training), None, int(seed))
+    return Request(problem, None, as_method("scratch"), mlp, as_training(training), None, int(seed), checked_engine(engine))
 
 
 def default_network(problem: Problem) -> MLP:
@@ -75,6 +81,7 @@ def transfer_request(
     training: Training | str | None = None,
     budget: str = "matched",
     seed: int = 0,
+    engine: str = "auto",
 ) -> Request:
     """What `transfer` would run."""
     chosen = as_method(method)
@@ -83,7 +90,7 @@ def transfer_request(
     mlp = network or (default_network(problem) if saved is None else MLP(saved.widths[1:-1], saved.activation))
     if budget not in BUDGETS:
         raise InputError(f"budget is {plain(budget, 40)!r}", field="budget", remedy=nearest(str(budget), BUDGETS))
-    return Request(problem, saved, chosen, mlp, as_training(training), budget, int(seed))
+    return Request(problem, saved, chosen, mlp, as_training(training), budget, int(seed), checked_engine(engine))
 
 
 def as_source(source: Result | SavedNetwork | str | Path | None) -> SavedNetwork:

@@ -16,7 +16,7 @@ from tgsr._random import stream
 from tgsr._request import Request, solve_request, transfer_request
 from tgsr._result import Result
 from tgsr._runs import fill, load
-from tgsr.loss import build_objective
+from tgsr.loss import Objective, build_objective, engine_label
 from tgsr.methods import Method, Prepared, Setting, main_objective, resolved_budget
 from tgsr.network._propagate import MLP
 from tgsr.network._saved import SavedNetwork
@@ -31,15 +31,17 @@ def solve(
     network: MLP | None = None,
     training: Training | str | None = None,
     seed: int = 0,
+    engine: str = "auto",
     out: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Result:
     """Recover the unknowns of `problem` from its data, from a random start.
 
     With `out` the run is kept in a directory under it: the same call goes on where it stopped, or returns the finished
-    result. Everything random derives from `seed`.
+    result. Everything random derives from `seed`. `engine` ("auto", "jax" or "native") is how losses and gradients are
+    computed; a run goes on with the engine that it began with.
     """
-    return _kept(solve_request(problem, network, training, seed), out, progress)
+    return _kept(solve_request(problem, network, training, seed, engine), out, progress)
 
 
 def transfer(
@@ -51,6 +53,7 @@ def transfer(
     training: Training | str | None = None,
     budget: str = "matched",
     seed: int = 0,
+    engine: str = "auto",
     out: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Result:
@@ -60,7 +63,7 @@ def transfer(
     Budget "matched" gives every method the closures of adaptation and main training together; "paper" adds those of an
     adaptation on top of main training. Method "scratch", which is there to compare with, needs no source (None).
     """
-    return _kept(transfer_request(problem, source, method, network, training, budget, seed), out, progress)
+    return _kept(transfer_request(problem, source, method, network, training, budget, seed, engine), out, progress)
 
 
 def _kept(request: Request, out: str | Path | None, progress: Callable[[Progress], None] | None) -> Result:
@@ -76,13 +79,23 @@ def carried_out(
 ) -> Result:
     """Compute a request, in its own directory if there is one, from where that stopped."""
     with computing(), nullcontext() if run is None else run.lock():
-        here = environment()
+        began = time.perf_counter()
+        engine = request.engine if run is None else _engine_of(run, request.engine)
+        own = build_objective(request.problem, request.network, request.training.points, engine=engine)
+        here = environment(engine=engine_label(own.engine))
         if run is not None:
             _same_machine(run, here)
-        result = _compute(request, run, here, progress)
+        result = _compute(request, own, run, here, progress, began)
         if run is not None:
             fill(run, result)
     return result
+
+
+def _engine_of(run: RunDirectory, engine: str) -> str:
+    """A half-done run that began without the native engine goes on without it, even where it could be had by now."""
+    before = run.environment()
+    begun_in_jax = before is not None and before.get("engine") == "jax" and run.load_checkpoint() is not None
+    return "jax" if engine == "auto" and begun_in_jax else engine
 
 
 def _same_machine(run: RunDirectory, here: dict[str, Any]) -> None:
@@ -99,10 +112,10 @@ def _same_machine(run: RunDirectory, here: dict[str, Any]) -> None:
     run.write_environment(here)
 
 
-def _compute(request: Request, run: RunDirectory | None, here: dict[str, Any], progress) -> Result:
-    began = time.perf_counter()
+def _compute(
+    request: Request, own: Objective, run: RunDirectory | None, here: dict[str, Any], progress, began: float
+) -> Result:
     problem, method, seed = request.problem, request.method, request.seed
-    own = build_objective(problem, request.network, request.training.points)
     objective = main_objective(method, own)
     fresh = objective.surrogate.initial(stream(seed, "init"))
     keeper = Keeper(run)

@@ -90,10 +90,16 @@ def _computed(problems: list[str]) -> dict[str, Any]:
                 (_canary.cache_folder() / "canary.json").unlink(missing_ok=True)
                 problems.append("JAX computes wrong numbers here. Install a tested version: pip install 'jax==0.10.1'.")
             from tgsr._provenance import environment
+            from tgsr.loss import engine_label, reason_against
 
-            here = environment()
+            why = reason_against()
+            here = environment(engine=engine_label("jax" if why else "native"))
             about |= {key: here[key] for key in ("engine", "device", "threads", "dtype")}
-            about["engine_why"] = f"compiled by XLA for this {here['device']}; this release has no other engine"
+            about["engine_why"] = (
+                f"compiled by XLA; the native engine cannot run: {why}"
+                if why
+                else "built with g++ and gives JAX's numbers; for tanh networks and long closures, XLA for the rest"
+            )
     except (TgsrError, ImportError, OSError) as error:
         about["canary"] = "not run"
         problems.append(plain(error, 1000))

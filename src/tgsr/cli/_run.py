@@ -49,6 +49,13 @@ _OPTIONS = (
         metavar="N",
         help="Most evaluations of loss and gradient (closures).",
     ),
+    click.option(
+        "--engine",
+        type=click.Choice(["auto", "jax", "native"]),
+        default="auto",
+        show_default=True,
+        help="What computes losses and gradients: XLA, or code compiled by g++.",
+    ),
     json_option,
     click.option("--quiet", is_flag=True, help="Print nothing but the result."),
     click.option("--no-save", is_flag=True, help="Keep nothing on disk."),
@@ -71,18 +78,19 @@ def carry_out(
     threads: int | None,
     training: str,
     budget: int | None,
+    engine: str,
     as_json: bool,
     quiet: bool,
     no_save: bool,
 ) -> int:
-    """Run `call(problem, training=, seed=, out=, progress=)` on the file's problem; returns the exit code."""
+    """Run `call(problem, training=, seed=, engine=, out=, progress=)` on the file's problem; returns the exit code."""
     if threads is not None:
         from tgsr._jax import use_threads
 
         use_threads(threads)
     with redirect_stdout(sys.stderr) if as_json else nullcontext():  # what the user's file prints is no JSON
         user = read_problem(file)
-        result = _result(call, user, seed, None if no_save else out, training, budget, quiet)
+        result = _result(call, user, seed, None if no_save else out, training, budget, engine, quiet)
     errors, wrong = _compared(result, user)
     if as_json:
         _write_json(result, errors)
@@ -100,6 +108,7 @@ def _result(
     out: str | None,
     training: str,
     budget: int | None,
+    engine: str,
     quiet: bool,
 ) -> Result:
     from tgsr.training import PRESETS
@@ -107,7 +116,7 @@ def _result(
     plan = PRESETS[training]
     plan = replace(plan, budget=budget, weights=plan.weight_table)
     with errors_of(user.path), progress_of(user.problem, quiet=quiet) as progress:
-        return call(user.problem, training=plan, seed=seed, out=out, progress=progress)
+        return call(user.problem, training=plan, seed=seed, engine=engine, out=out, progress=progress)
 
 
 def _compared(result: Result, user: UserFile) -> tuple[Errors | None, TgsrError | None]:

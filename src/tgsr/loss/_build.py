@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tgsr.loss._engine import chosen_engine
 from tgsr.loss._objective import Objective, block_count
 from tgsr.loss._plan import plan_term
 from tgsr.loss._scaling import build_surrogate, part_sizes
@@ -14,7 +15,13 @@ from tgsr.problem._problem import Problem
 
 
 def build_objective(
-    problem: Problem, mlp: MLP, points: Points, *, collapsing: bool = True, blocks: int | None = None
+    problem: Problem,
+    mlp: MLP,
+    points: Points,
+    *,
+    collapsing: bool = True,
+    blocks: int | None = None,
+    engine: str = "auto",
 ) -> Objective:
     """Trace every row of the problem, choose channels, sizes and blocks. Nothing here sees a truth."""
     surrogate = build_surrogate(problem, mlp)
@@ -23,5 +30,6 @@ def build_objective(
     plans = tuple(plan_term(term, problem, surrogate, sigmas) for term in terms)
     sizes = tuple(tuple(part_sizes(problem, surrogate, plan)) for plan in plans)
     counts = [len(plan.term.draw(np.random.Generator(np.random.Philox(0)))[0]) for plan in plans]
-    how_many = blocks or block_count(plans, surrogate, counts)
-    return Objective(problem, surrogate, plans, sizes, how_many, collapsing)
+    runs_on = chosen_engine(engine, plans, surrogate, counts, collapsing)
+    how_many = blocks or block_count(plans, surrogate, counts, collapsing)
+    return Objective(problem, surrogate, plans, sizes, how_many, collapsing, engine=runs_on)

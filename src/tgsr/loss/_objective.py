@@ -6,6 +6,7 @@ not grow with the number of points, and the sum over blocks has a fixed order (t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,11 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from tgsr._random import stream
-from tgsr.loss._plan import TermPlan, coefficient
-from tgsr.loss._rows import Getter, Part, Place, whitened
-from tgsr.network._propagate import Operator
+from tgsr.loss._collapsed import asked, rows_of
+from tgsr.loss._passes import tapes_of
+from tgsr.loss._plan import TermPlan
+from tgsr.loss._rows import Part, Place, whitened
 from tgsr.network._surrogate import Surrogate
-from tgsr.problem._fields import Index
 from tgsr.problem._problem import Problem
 
 # Numbers in the widest layer of one block. On a CPU larger blocks leave the cache and smaller ones waste time on
@@ -64,6 +65,7 @@ class Objective:
     blocks: int
     collapsing: bool = True
     whitening: bool = True  # False: data rows stay standardised residuals whatever their likelihood
+    engine: str = "jax"  # "native": loss and gradient by the compiled passes where they serve
 
     @cached_property
     def _content(self) -> tuple[Any, ...]:
@@ -76,7 +78,7 @@ class Objective:
             )
             for plan in self.plans
         )
-        return self.surrogate, plans, self.sizes, self.blocks, self.collapsing, self.whitening
+        return self.surrogate, plans, self.sizes, self.blocks, self.collapsing, self.whitening, self.engine
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Objective) and self._content == other._content
@@ -130,21 +132,31 @@ class Objective:
 
     def rows(self, theta: jax.Array, block: Batch, controls: Controls) -> list[list[jax.Array]]:
         """The scaled rows of every term at one block of points."""
-        return [self.term_rows(number, theta, block[number], controls) for number in range(len(self.plans))]
+        return self._rows(range(len(self.plans)), theta, block, controls)
 
     def term_rows(self, number: int, theta: jax.Array, batch: TermBatch, controls: Controls) -> list[jax.Array]:
         """The scaled rows of one term at a block of its points."""
-        plan = self.plans[number]
-        if self.collapsing and plan.collapses:
-            rows = self._collapsed_rows(plan, theta, batch, controls)
-        else:
-            getters = [
-                self.surrogate.getter(self.surrogate.tapes(theta, x, wanted))
-                for x, wanted in zip(batch.x, plan.wanted, strict=True)
-            ]
-            place = Place(getters, batch.x, self.surrogate.unknowns(theta), batch.stored, controls.sigma)
-            rows = [part.row(place) for part in plan.term.parts]
-        return self.scaled(number, rows)
+        return self._rows([number], theta, [batch], controls)[0]
+
+    def _rows(
+        self, numbers: Sequence[int], theta: jax.Array, batches: Sequence[TermBatch], controls: Controls
+    ) -> list[list[jax.Array]]:
+        unknowns = self.surrogate.unknowns(theta)
+        asks = [
+            ask
+            for number, batch in zip(numbers, batches, strict=True)
+            for ask in asked(self.plans[number], self.surrogate, self.collapsing, batch.x, unknowns)
+        ]
+        tapes = iter(tapes_of(self.surrogate, theta, asks, self.engine))
+        out = []
+        for number, batch in zip(numbers, batches, strict=True):
+            plan = self.plans[number]
+            own = list(itertools.islice(tapes, plan.point_sets))
+            getters = [self.surrogate.getter(one) for one in own]
+            place = Place(getters, batch.x, unknowns, batch.stored, controls.sigma)
+            rows = rows_of(plan, self.surrogate, self.collapsing, place, own)
+            out.append(self.scaled(number, rows))
+        return out
 
     def scaled(self, number: int, rows: Sequence[jax.Array]) -> list[jax.Array]:
         """Rows of a term over their characteristic size; those of measurements by their likelihood."""
@@ -152,42 +164,6 @@ class Objective:
             whitened(row, part.noise) if self.whitening and part.noise is not None else row / size
             for row, part, size in zip(rows, self.plans[number].term.parts, self.sizes[number], strict=True)
         ]
-
-    def _collapsed_rows(
-        self, plan: TermPlan, theta: jax.Array, batch: TermBatch, controls: Controls
-    ) -> list[jax.Array]:
-        """Rows in which collapsed derivatives are set to zero and their operator's value is added instead."""
-        x, unknowns = batch.x[0], self.surrogate.unknowns(theta)
-        zero = jnp.zeros(x.shape[0])
-
-        def any_value(name: str, index: Index) -> jax.Array:
-            return zero  # the coefficients depend on no field
-
-        operators: dict[int, list[Operator]] = {}
-        for collapse in plan.collapses:
-            net = self.surrogate.nets[collapse.net]
-            operator: dict[Index, jax.Array] = {}
-            for index in collapse.indices:
-                local = net.local(index)
-                assert local is not None  # only derivatives in the network's own coordinates are collapsed
-                slope = coefficient(plan.term, collapse.part, (collapse.field, index), any_value, x, unknowns)
-                operator[local] = net.stretch(local) * slope
-            operators.setdefault(collapse.net, []).append(operator)
-        tapes = self.surrogate.tapes(theta, x, plan.carried, operators)
-        get = self.surrogate.getter(tapes)
-        rows = []
-        for number, part in enumerate(plan.term.parts):
-            mine = [c for c in plan.collapses if c.part == number]
-            gone = {(c.field, index) for c in mine for index in c.indices}
-            place = Place([_without(get, gone, zero)], batch.x, unknowns, batch.stored, controls.sigma)
-            row = part.row(place)
-            for collapse in mine:
-                net = self.surrogate.nets[collapse.net]
-                column = net.fields.index(collapse.field)
-                slot = [c for c in plan.collapses if c.net == collapse.net].index(collapse)
-                row = row + net.scale[column] * tapes[collapse.net].operators[slot][:, column]
-            rows.append(row)
-        return rows
 
     def block_parts(self, theta: jax.Array, block: Batch, controls: Controls) -> jax.Array:
         """The mean-square contribution of one block to every part."""
@@ -228,16 +204,16 @@ class Objective:
         return (self.total(theta, parts, controls), parts), gradient
 
 
-def _without(get: Getter, gone: set[tuple[str, Index]], zero: jax.Array) -> Getter:
-    return lambda name, index: zero if (name, index) in gone else get(name, index)
-
-
-def block_count(plans: Sequence[TermPlan], surrogate: Surrogate, counts: Sequence[int]) -> int:
+def block_count(
+    plans: Sequence[TermPlan], surrogate: Surrogate, counts: Sequence[int], collapsing: bool = True
+) -> int:
     """How many blocks keep one block's channels in cache (or in a share of an accelerator's memory)."""
     most = BLOCK_NUMBERS if jax.default_backend() == "cpu" else ACCELERATOR_BLOCK_NUMBERS
     numbers = 0
     for plan, n in zip(plans, counts, strict=True):
-        for wanted in plan.wanted:
+        collapses = plan.collapses if collapsing else ()
+        for wanted in [plan.carried] if collapses else plan.wanted:
             for net, channels in surrogate.needs(wanted).items():
-                numbers += n * len(channels) * max(surrogate.nets[net].mlp.widths)
+                rows = n * (len(channels) + sum(c.net == net for c in collapses))
+                numbers += rows * max(surrogate.nets[net].mlp.widths)
     return max(1, min(-(-numbers // most), max(counts)))
