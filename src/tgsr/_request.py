@@ -65,7 +65,9 @@ def solve_request(
     """What `solve` would run."""
     _checked(problem, network, seed)
     mlp = network or default_network(problem)
-    return Request(problem, None, as_method("scratch"), mlp, as_training(training), None, int(seed), checked_engine(engine))
+    return Request(
+        problem, None, as_method("scratch"), mlp, as_training(training), None, int(seed), checked_engine(engine)
+    )
 
 
 def default_network(problem: Problem) -> MLP:

@@ -109,7 +109,9 @@ def test_far_out_nothing_overflows_and_a_nan_stays_one() -> None:
     case = Case((1, 1, 1), ((0, 0),), (), 6)
     one = jnp.ones((1, 1))
     x = jnp.asarray([[-1e6], [-30.0], [1e-9], [30.0], [1e6], [np.nan]])
-    (value, first, second) = propagate_native([(one, one[0] * 0), (one, one[0] * 0)], x, closed(case.wanted))[0].values()
+    (value, first, second) = propagate_native([(one, one[0] * 0), (one, one[0] * 0)], x, closed(case.wanted))[
+        0
+    ].values()
     np.testing.assert_allclose(value[:, 0], np.tanh(x[:, 0]), rtol=1e-15)
     np.testing.assert_allclose(first[:5, 0], 1.0 - np.tanh(x[:5, 0]) ** 2, rtol=1e-13, atol=1e-15)
     assert np.isfinite(np.asarray(second)[:5]).all()
@@ -160,7 +162,11 @@ def test_the_same_bits_on_one_thread_and_on_three() -> None:
     answers = []
     for threads in ("1", "3"):
         run = subprocess.run(
-            [sys.executable, "-c", BITS], env=os.environ | {"NPROC": threads}, capture_output=True, text=True, check=True
+            [sys.executable, "-c", BITS],
+            env=os.environ | {"NPROC": threads},
+            capture_output=True,
+            text=True,
+            check=True,
         )
         answers.append(run.stdout.split())
     assert [a[0] for a in answers] == ["1", "3"]

@@ -31,7 +31,7 @@ def checked_engine(engine: object) -> str:
 def chosen_engine(
     engine: str, plans: Sequence[TermPlan], surrogate: Surrogate, counts: Sequence[int], collapsing: bool
 ) -> str:
-    """"jax" or "native". What was asked for by name and cannot be had is refused, never replaced."""
+    """ "jax" or "native". What was asked for by name and cannot be had is refused, never replaced."""
     if checked_engine(engine) == "jax":
         return "jax"
     work = _served_work(plans, surrogate, counts, collapsing)

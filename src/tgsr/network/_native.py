@@ -126,7 +126,9 @@ def trusted(found: Library) -> str:
 def _difference(found: Library) -> str:
     channels = ((), (0,), (1,), (0, 1))
     rng = np.random.Generator(np.random.Philox(1))
-    layers = [(weight, jnp.asarray(rng.normal(0.0, 0.3, bias.shape))) for weight, bias in initial_layers(2, (19, 7), 2, rng)]
+    layers = [
+        (weight, jnp.asarray(rng.normal(0.0, 0.3, bias.shape))) for weight, bias in initial_layers(2, (19, 7), 2, rng)
+    ]
     given = (layers, rng.uniform(-1.0, 1.0, (101, 2)), rng.normal(size=(3, 101)), rng.normal(size=(5, 101, 2)))
 
     def slopes(engine: Callable[..., Tape], arrays: Any) -> Any:

@@ -9,9 +9,12 @@ namespace tgsr {
 
 // Points are shared out to a number of slots that depends on nothing but how many there are; each slot has sums of its
 // own, added in the order of the slots. So the bits do not depend on how many threads worked, or which.
-constexpr long MOST_SLOTS = 4;
-constexpr long SLOT_ROWS = 128;   // fewer are not worth a slot
-constexpr long BLOCK_ROWS = 96;   // rows (points * channels) of a block: they stay in cache through all layers
+// Few of them, since every one has to clear, and add up, sums as long as all weights.
+TGSR_INLINE long slots_for(long rows, long blocks) {
+  return std::max(1L, std::min(rows < 192 ? 1L : rows < 4096 ? 2L : 4L, blocks));
+}
+
+constexpr long BLOCK_ROWS = 72;   // rows (points * channels) of a block: they stay in cache through all layers
 
 template <class T>
 struct Layout {
@@ -49,7 +52,7 @@ struct Layout {
     while (block > 1 && block * channels % 6) block--;  // whole tiles
     if (block == 1) block = std::max(1L, BLOCK_ROWS / channels);
     blocks = (points + block - 1) / block;
-    for (slots = 1; slots < MOST_SLOTS && 2 * slots <= std::min(blocks, points * channels / SLOT_ROWS);) slots *= 2;
+    slots = slots_for(points * channels, blocks);
     kept *= block * channels;  // numbers per block
   }
 

@@ -199,22 +199,24 @@ struct Work {
     }
   }
 
-  // The slots' sums, added in their order, as the gradient of the flat vector; part l of hidden + 1.
-  void gather(long l, const T* first, T* gradient) const {
+  // The slots' sums, added in their order, as the gradient of the flat vector; part l of hidden + 1. `first`: the room of
+  // the first slot, whose sums take in those of the others.
+  void gather(long l, T* first, T* gradient) const {
     const auto& layer = layout.layers[l];
-    const long apart = layout.backward_slot();
-    const T* from = first;
+    T* from = first;
     for (long i = 0; i < std::min(l, layout.hidden); i++) from += (layout.layers[i].in + 1) * layout.layers[i].step;
     const bool is_last = l == layout.hidden;
-    for (long k = 0; k <= layer.in; k++)
-      for (long j = 0; j < layer.out; j++) {
-        const T* at = !is_last         ? from + k * layer.step + j
-                      : k == layer.in ? first + layout.packed() + j
-                                       : from + j * layout.last().step + k;
-        T total = at[0];
-        for (long s = 1; s < layout.slots; s++) total += at[s * apart];
-        gradient[layer.weight + k * layer.out + j] = total;
-      }
+    const long length = is_last ? layout.sums() - (from - first) : (layer.in + 1) * layer.step;
+    for (long s = 1; s < layout.slots; s++) add_scaled(from, T(1), from + s * layout.backward_slot(), length);
+    if (!is_last) {
+      for (long k = 0; k <= layer.in; k++)
+        std::copy_n(from + k * layer.step, layer.out, gradient + layer.weight + k * layer.out);
+      return;
+    }
+    for (long m = 0; m < layer.out; m++) {
+      for (long k = 0; k < layer.in; k++) gradient[layer.weight + k * layer.out + m] = from[m * layout.last().step + k];
+      gradient[layer.bias + m] = first[layout.packed() + m];
+    }
   }
 };
 
