@@ -103,8 +103,8 @@ def closure(
 ) -> Closure:
     """The loss and gradient that `solve` would minimise with these arguments, to time it or to minimise it otherwise.
 
-    `precision` is "float64" or "float32": all points, weights and products are of that type. `engine` is "jax", "native"
-    (compiled for this processor with g++), or "auto": native where it runs and the work is large enough.
+    `precision` is "float64" or "float32": all points, weights and products are of that type. `engine` is "jax",
+    "native" (compiled for this processor with g++), or "auto": native where it runs and the work is large enough.
     """
     if precision not in PRECISIONS:
         raise InputError(

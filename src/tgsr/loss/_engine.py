@@ -1,7 +1,7 @@
 """Which engine evaluates a loss and its gradient: XLA's products ("jax") or the compiled passes ("native").
 
-"auto" takes the native passes where they run and a closure is long enough to gain by them. Both give the same numbers to
-rounding, not to the bit, so a run records its engine and is resumed with it.
+"auto" takes the native passes where they run and a closure is long enough to gain by them. Both give the same numbers
+to rounding, not to the bit, so a run records its engine and is resumed with it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from tgsr.network._surrogate import Surrogate
 from tgsr.problem._names import nearest
 
 ENGINES = ("auto", "jax", "native")
-# Numbers that travel through the networks in one evaluation (points x channels x width x layers). Below, a closure takes
-# few milliseconds, and small networks are trained by Levenberg-Marquardt, which needs none.
+# Numbers that travel through the networks in one evaluation (points x channels x width x layers). Below, a closure
+# takes few milliseconds, and small networks are trained by Levenberg-Marquardt, which needs none.
 LEAST = 1_000_000
 
 

@@ -65,7 +65,7 @@ class Objective:
     blocks: int
     collapsing: bool = True
     whitening: bool = True  # False: data rows stay standardised residuals whatever their likelihood
-    engine: str = "jax"  # "native": loss and gradient by the compiled passes where they serve
+    engine: str = "jax"  # "native": `closure` by the compiled passes where they serve
 
     @cached_property
     def _content(self) -> tuple[Any, ...]:
@@ -132,14 +132,14 @@ class Objective:
 
     def rows(self, theta: jax.Array, block: Batch, controls: Controls) -> list[list[jax.Array]]:
         """The scaled rows of every term at one block of points."""
-        return self._rows(range(len(self.plans)), theta, block, controls)
+        return self._rows(range(len(self.plans)), theta, block, controls, "jax")
 
     def term_rows(self, number: int, theta: jax.Array, batch: TermBatch, controls: Controls) -> list[jax.Array]:
         """The scaled rows of one term at a block of its points."""
-        return self._rows([number], theta, [batch], controls)[0]
+        return self._rows([number], theta, [batch], controls, "jax")[0]
 
     def _rows(
-        self, numbers: Sequence[int], theta: jax.Array, batches: Sequence[TermBatch], controls: Controls
+        self, numbers: Sequence[int], theta: jax.Array, batches: Sequence[TermBatch], controls: Controls, engine: str
     ) -> list[list[jax.Array]]:
         unknowns = self.surrogate.unknowns(theta)
         asks = [
@@ -147,7 +147,7 @@ class Objective:
             for number, batch in zip(numbers, batches, strict=True)
             for ask in asked(self.plans[number], self.surrogate, self.collapsing, batch.x, unknowns)
         ]
-        tapes = iter(tapes_of(self.surrogate, theta, asks, self.engine))
+        tapes = iter(tapes_of(self.surrogate, theta, asks, engine))
         out = []
         for number, batch in zip(numbers, batches, strict=True):
             plan = self.plans[number]
@@ -165,11 +165,12 @@ class Objective:
             for row, part, size in zip(rows, self.plans[number].term.parts, self.sizes[number], strict=True)
         ]
 
-    def block_parts(self, theta: jax.Array, block: Batch, controls: Controls) -> jax.Array:
-        """The mean-square contribution of one block to every part."""
+    def block_parts(self, theta: jax.Array, block: Batch, controls: Controls, engine: str = "jax") -> jax.Array:
+        """The mean-square contribution of one block to every part. Native passes have no forward-mode derivative."""
+        numbers = range(len(self.plans))
         squares = [
             jnp.sum(batch.share * row * row)
-            for batch, rows in zip(block, self.rows(theta, block, controls), strict=True)
+            for batch, rows in zip(block, self._rows(numbers, theta, block, controls, engine), strict=True)
             for row in rows
         ]
         return jnp.stack(squares)
@@ -191,7 +192,7 @@ class Objective:
         """((loss, parts), gradient): one evaluation of the budget."""
 
         def block_loss(theta: jax.Array, block: Batch) -> tuple[jax.Array, jax.Array]:
-            parts = self.block_parts(theta, block, controls)
+            parts = self.block_parts(theta, block, controls, self.engine)
             return controls.weights @ parts, parts
 
         def add(total: tuple[jax.Array, jax.Array], block: Batch) -> tuple[tuple[jax.Array, jax.Array], None]:
@@ -204,9 +205,7 @@ class Objective:
         return (self.total(theta, parts, controls), parts), gradient
 
 
-def block_count(
-    plans: Sequence[TermPlan], surrogate: Surrogate, counts: Sequence[int], collapsing: bool = True
-) -> int:
+def block_count(plans: Sequence[TermPlan], surrogate: Surrogate, counts: Sequence[int], collapsing: bool = True) -> int:
     """How many blocks keep one block's channels in cache (or in a share of an accelerator's memory)."""
     most = BLOCK_NUMBERS if jax.default_backend() == "cpu" else ACCELERATOR_BLOCK_NUMBERS
     numbers = 0
