@@ -112,7 +112,8 @@ def closure(
         )
     request = solve_request(problem, network, training, seed, engine)
     with computing():
-        objective = build_objective(problem, request.network, request.training.points, engine=request.engine)
+        single, points = precision == "float32", request.training.points
+        objective = build_objective(problem, request.network, points, engine=request.engine, single=single)
         theta = objective.surrogate.initial(stream(request.seed, "init"))
         weighing = Weighing(objective, request.training.weight_table)
         made = objective.draw(request.seed), weighing.controls(weighing.first_sigma(), theta)

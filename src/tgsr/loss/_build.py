@@ -22,8 +22,12 @@ def build_objective(
     collapsing: bool = True,
     blocks: int | None = None,
     engine: str = "auto",
+    single: bool = False,
 ) -> Objective:
-    """Trace every row of the problem, choose channels, sizes and blocks. Nothing here sees a truth."""
+    """Trace every row of the problem, choose channels, sizes, blocks and engine. Nothing here sees a truth.
+
+    `single` says that the arrays will be cast to float32.
+    """
     surrogate = build_surrogate(problem, mlp)
     terms = build_terms(problem, points)
     sigmas = sum(part.kind == "data" for term in terms for part in term.parts)
@@ -31,5 +35,5 @@ def build_objective(
     sizes = tuple(tuple(part_sizes(problem, surrogate, plan)) for plan in plans)
     counts = [len(plan.term.draw(np.random.Generator(np.random.Philox(0)))[0]) for plan in plans]
     runs_on = chosen_engine(engine, plans, surrogate, counts, collapsing)
-    how_many = blocks or block_count(plans, surrogate, counts, collapsing)
+    how_many = blocks or block_count(plans, surrogate, counts, collapsing, single)
     return Objective(problem, surrogate, plans, sizes, how_many, collapsing, engine=runs_on)

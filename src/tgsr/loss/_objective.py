@@ -27,6 +27,7 @@ from tgsr.problem._problem import Problem
 # Numbers in the widest layer of one block. On a CPU larger blocks leave the cache and smaller ones waste time on
 # overheads; an accelerator has no such cache to stay in and wants few large ones (1 GB in float64).
 BLOCK_NUMBERS, ACCELERATOR_BLOCK_NUMBERS = 250_000, 128_000_000
+SINGLE_PRECISION = 1.6  # times as many in float32: XLA puts too small a product on one thread
 
 
 class TermBatch(NamedTuple):
@@ -205,9 +206,16 @@ class Objective:
         return (self.total(theta, parts, controls), parts), gradient
 
 
-def block_count(plans: Sequence[TermPlan], surrogate: Surrogate, counts: Sequence[int], collapsing: bool = True) -> int:
+def block_count(
+    plans: Sequence[TermPlan],
+    surrogate: Surrogate,
+    counts: Sequence[int],
+    collapsing: bool = True,
+    single: bool = False,
+) -> int:
     """How many blocks keep one block's channels in cache (or in a share of an accelerator's memory)."""
     most = BLOCK_NUMBERS if jax.default_backend() == "cpu" else ACCELERATOR_BLOCK_NUMBERS
+    most = int(most * (SINGLE_PRECISION if single else 1.0))
     numbers = 0
     for plan, n in zip(plans, counts, strict=True):
         collapses = plan.collapses if collapsing else ()
