@@ -69,6 +69,7 @@ from tgsr.training import LevenbergMarquardt as LevenbergMarquardt
 from tgsr.training import PaperLBFGS as PaperLBFGS
 from tgsr.training import Progress as Progress
 from tgsr.training import Refinement as Refinement
+from tgsr.training import SSBroyden as SSBroyden
 from tgsr.training import Start as Start
 from tgsr.training import Stopping as Stopping
 from tgsr.training import Training as Training

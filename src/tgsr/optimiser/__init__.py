@@ -13,3 +13,5 @@ from tgsr.optimiser._program import RUNNING as RUNNING
 from tgsr.optimiser._program import STUCK as STUCK
 from tgsr.optimiser._program import Program as Program
 from tgsr.optimiser._program import Trace as Trace
+from tgsr.optimiser._self_scaled import UPDATES as UPDATES
+from tgsr.optimiser._self_scaled import self_scaled as self_scaled

@@ -11,6 +11,7 @@ from tgsr.training._phases import LBFGS as LBFGS
 from tgsr.training._phases import Adam as Adam
 from tgsr.training._phases import LevenbergMarquardt as LevenbergMarquardt
 from tgsr.training._phases import PaperLBFGS as PaperLBFGS
+from tgsr.training._phases import SSBroyden as SSBroyden
 from tgsr.training._phases import Stopping as Stopping
 from tgsr.training._training import PRESETS as PRESETS
 from tgsr.training._training import Refinement as Refinement
