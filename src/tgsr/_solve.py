@@ -136,7 +136,7 @@ def _compute(request: Request, run: RunDirectory | None, here: dict[str, Any], p
         },
         correlation=correlation,
         likelihood=likelihood_of(objective, trained),
-        warnings=tuple([*(note for d in problem.data for note in d.notes), *warnings]),
+        warnings=tuple([*(note for d in problem.data for note in d.notes), *trained.notes, *warnings]),
         stages={name: dict(arrays) for name, arrays in prepared.stages.items()},
         method=method.name,
         closures=prepared.spent + trained.history.closures,

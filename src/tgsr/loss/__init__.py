@@ -1,7 +1,10 @@
 """The loss: named terms over a problem, its weighted sum, its gradient, its rows and their Jacobian."""
 
+from tgsr.loss._affine import Affine as Affine
+from tgsr.loss._affine import affine_unknowns as affine_unknowns
 from tgsr.loss._build import build_objective as build_objective
 from tgsr.loss._gradient import with_residual_gradient as with_residual_gradient
+from tgsr.loss._jacobian import rows_and_slopes as rows_and_slopes
 from tgsr.loss._jacobian import weighted_jacobian as weighted_jacobian
 from tgsr.loss._jacobian import weighted_rows as weighted_rows
 from tgsr.loss._objective import Batch as Batch

@@ -7,15 +7,15 @@ right and grows ever faster while it proves wrong.
 
 from __future__ import annotations
 
-import itertools
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import cho_solve
 
-from tgsr.loss import Batch, Controls, Objective, weighted_jacobian
+from tgsr.loss import Batch, Controls, Objective
+from tgsr.optimiser._elimination import eliminated, projected, settled
 from tgsr.optimiser._inner import closures_left
+from tgsr.optimiser._linearised import linearise, solve_step
 from tgsr.optimiser._program import CONVERGED, NON_FINITE, RUNNING, STUCK, Program, Trace
 
 START_DAMPING = 1e-3  # of the mean diagonal of J^T J
@@ -33,72 +33,17 @@ class LevenbergState(NamedTuple):
     steps: jax.Array  # taken so far
 
 
-class Linearised(NamedTuple):
-    """The rows near theta: what a step at any damping needs."""
-
-    gradient: jax.Array  # J^T r + pull term, half the gradient of the loss
-    gram: jax.Array  # J^T J, or J J^T
-    jacobian: jax.Array | None  # kept in residual space only
-    rows: jax.Array | None
-
-
 def row_count(objective: Objective, batch: Batch) -> int:
     """Rows of a batch, padding included."""
     return sum(b.share.size * len(p.term.parts) for b, p in zip(batch, objective.plans, strict=True))
 
 
-def lower_gram(columns: jax.Array, strips: int = 4) -> jax.Array:
-    """The lower triangle of columns^T columns, in strips: XLA has no symmetric product, and half of it is enough."""
-    size = columns.shape[1]
-    if size < 128:
-        return columns.T @ columns
-    edges = [round(size * i / strips) for i in range(strips + 1)]
-    rows = [
-        jnp.pad(columns[:, start:end].T @ columns[:, :end], ((0, 0), (0, size - end)))
-        for start, end in itertools.pairwise(edges)
-    ]
-    return jnp.concatenate(rows)
-
-
-def linearise(
-    objective: Objective, theta: jax.Array, batch: Batch, controls: Controls, residual_space: bool
-) -> Linearised:
-    """J^T r and the smaller Gram matrix, block by block."""
-    size = objective.surrogate.size
-    if residual_space:
-        _, (rows, jacobian) = jax.lax.scan(
-            lambda c, block: (c, weighted_jacobian(objective, theta, block, controls)), None, batch
-        )
-        rows, jacobian = rows.reshape(-1), jacobian.reshape(-1, size)
-        return Linearised(jacobian.T @ rows, jacobian, jacobian, rows)  # the Gram matrix depends on pull and damping
-
-    def add(total: tuple[jax.Array, jax.Array], block: Batch) -> tuple[tuple[jax.Array, jax.Array], None]:
-        rows, jacobian = weighted_jacobian(objective, theta, block, controls)
-        return (total[0] + jacobian.T @ rows, total[1] + lower_gram(jacobian)), None
-
-    (gradient, gram), _ = jax.lax.scan(add, (jnp.zeros(size), jnp.zeros((size, size))), batch)
-    return Linearised(gradient, gram, None, None)
-
-
-def solve_step(linear: Linearised, theta: jax.Array, damping: jax.Array, controls: Controls) -> jax.Array:
-    """The step at one damping."""
-    pull = controls.pull * controls.mask
-    drawn = pull * (theta - controls.anchor)
-    diagonal = damping + pull
-    if linear.jacobian is None or linear.rows is None:
-        factor = jnp.linalg.cholesky(linear.gram + jnp.diag(diagonal), symmetrize_input=False)
-        return -cho_solve((factor, True), linear.gradient + drawn)
-    scaled = linear.jacobian / diagonal
-    gram = lower_gram((linear.jacobian / jnp.sqrt(diagonal)).T)
-    factor = jnp.linalg.cholesky(gram + jnp.eye(len(gram)), symmetrize_input=False)
-    y = cho_solve((factor, True), linear.rows - scaled @ drawn)
-    return -(linear.jacobian.T @ y + drawn) / diagonal
-
-
-def levenberg(objective: Objective, rows: int, steps: int, tolerance: float) -> Program:
+def levenberg(objective: Objective, rows: int, steps: int, tolerance: float, affine: tuple[bool, ...] = ()) -> Program:
     """The program of a Levenberg-Marquardt phase: `steps` steps per outer epoch on `rows` rows.
 
-    `settings[0]` is for how many steps from the start the unknowns are held (or until nothing else can be gained).
+    `affine` marks unknowns to be eliminated (see `_elimination`): once they are no longer held, every trial has them at
+    their best. `settings[0]` is for how many steps from the start the unknowns are held (or until nothing else can be
+    gained).
     """
     residual_space = rows < objective.surrogate.size
     is_unknown = jnp.arange(objective.surrogate.size) >= objective.surrogate.network_size
@@ -119,6 +64,9 @@ def levenberg(objective: Objective, rows: int, steps: int, tolerance: float) -> 
         free = jnp.where(is_unknown & (state.steps < hold), 0.0, 1.0)
         controls = controls._replace(mask=controls.mask * free)
         linear = linearise(objective, state.theta, batch, controls, residual_space)
+        chosen = eliminated(affine, controls)
+        if any(affine):
+            linear = projected(linear, chosen)
         squares = linear.gram if linear.jacobian is None else None
         mean = (jnp.trace(squares) if squares is not None else jnp.sum(linear.gram**2)) / state.theta.size
         half_gradient = linear.gradient + controls.pull * controls.mask * (state.theta - controls.anchor)
@@ -135,7 +83,10 @@ def levenberg(objective: Objective, rows: int, steps: int, tolerance: float) -> 
         def attempt(t: Trial) -> Trial:
             step = solve_step(linear, state.theta, t.damping, controls)
             theta = state.theta + step
-            new_loss, new_parts = objective.value(theta, batch, controls)
+            if any(affine):
+                theta, new_loss, new_parts = settled(objective, theta, batch, controls, chosen)
+            else:
+                new_loss, new_parts = objective.value(theta, batch, controls)
             predicted = step @ (t.damping * step - half_gradient)  # decrease of the linear model
             gain = (loss - new_loss) / predicted
             good = (new_loss < loss) & jnp.isfinite(new_loss) & (predicted > 0)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from tgsr._errors import InputError, plain
 
+UNSEEN = {"unseen at its default": True}  # an option that came later must not rename the runs made before it
+
 
 def whole(spec: object, *names: str) -> None:
     """Refuse what is no whole number from 1."""

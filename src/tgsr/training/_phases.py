@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tgsr.loss import Objective
 from tgsr.training._checks import Stopping as Stopping
 from tgsr.training._checks import positive as positive
 from tgsr.training._checks import whole as whole
@@ -22,3 +24,9 @@ def recipe(phase: Phase) -> Phase:
     """The phase as far as its compiled steps depend on it: how long, how held and when to stop are decided outside."""
     same: dict[str, Any] = {"epochs": 1, "stopping": Stopping()}
     return replace(phase, **same, **({"hold": 0} if isinstance(phase, LevenbergMarquardt) else {}))
+
+
+def notes(phases: Sequence[Phase], objective: Objective) -> tuple[str, ...]:
+    """What the phases cannot do as asked, each once."""
+    asked = [phase.note(objective) for phase in phases if isinstance(phase, LevenbergMarquardt)]
+    return tuple(dict.fromkeys(note for note in asked if note))
