@@ -66,6 +66,7 @@ from tgsr.report._explain import explain as explain
 from tgsr.training import LBFGS as LBFGS
 from tgsr.training import Adam as Adam
 from tgsr.training import LevenbergMarquardt as LevenbergMarquardt
+from tgsr.training import MatrixFreeLM as MatrixFreeLM
 from tgsr.training import PaperLBFGS as PaperLBFGS
 from tgsr.training import Progress as Progress
 from tgsr.training import Refinement as Refinement

@@ -5,6 +5,7 @@ from tgsr.optimiser._inner import UNLIMITED as UNLIMITED
 from tgsr.optimiser._lbfgs import lbfgs as lbfgs
 from tgsr.optimiser._levenberg import levenberg as levenberg
 from tgsr.optimiser._levenberg import row_count as row_count
+from tgsr.optimiser._matrix_free import matrix_free as matrix_free
 from tgsr.optimiser._paper import paper_lbfgs as paper_lbfgs
 from tgsr.optimiser._paper import paper_rates as paper_rates
 from tgsr.optimiser._program import CONVERGED as CONVERGED

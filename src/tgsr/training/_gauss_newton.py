@@ -7,8 +7,13 @@ from typing import ClassVar
 
 from tgsr._errors import InputError, plain
 from tgsr.loss import Objective, affine_unknowns
-from tgsr.optimiser import Program, levenberg
+from tgsr.optimiser import Program, levenberg, matrix_free
 from tgsr.training._checks import UNSEEN, Stopping, whole
+
+
+def _checked_hold(hold: object) -> None:
+    if isinstance(hold, bool) or not isinstance(hold, int) or not 0 <= hold <= 10**9:
+        raise InputError(f"hold is {plain(hold, 40)!r}", field="hold", remedy="Give a whole number from 0")
 
 
 @dataclass(frozen=True)
@@ -33,8 +38,7 @@ class LevenbergMarquardt:
 
     def __post_init__(self) -> None:
         whole(self, "epochs", "inner")
-        if isinstance(self.hold, bool) or not isinstance(self.hold, int) or not 0 <= self.hold <= 10**9:
-            raise InputError(f"hold is {plain(self.hold, 40)!r}", field="hold", remedy="Give a whole number from 0")
+        _checked_hold(self.hold)
 
         if not isinstance(self.eliminate, bool):
             raise InputError(
@@ -67,3 +71,47 @@ class LevenbergMarquardt:
     def within(self, budget: int | None) -> LevenbergMarquardt:
         """Under a small budget the unknowns are held for at most a quarter of it."""
         return self if budget is None else replace(self, hold=min(self.hold, max(budget, 0) // 8))
+
+
+@dataclass(frozen=True)
+class MatrixFreeLM:
+    """Levenberg-Marquardt without a stored Jacobian: for large networks with many points.
+
+    Its linear systems are solved by at most `iterations` conjugate gradients, preconditioned by about `sample` of the
+    rows: memory is that of `sample` x weights numbers, whatever the number of points. A larger sample takes fewer
+    closures and more linear algebra. `hold` as for `LevenbergMarquardt`.
+    """
+
+    name: ClassVar[str] = "matrix-free-lm"
+    epochs: int = 40
+    inner: int = 10
+    hold: int = 20
+    sample: int = 600
+    iterations: int = 20
+    stopping: Stopping = Stopping(1e-3, 2)
+
+    def __post_init__(self) -> None:
+        whole(self, "epochs", "inner", "sample", "iterations")
+        _checked_hold(self.hold)
+
+    def program(self, objective: Objective, rows: int) -> Program:
+        """The compiled steps."""
+        return matrix_free(objective, rows, self.inner, self.sample, self.iterations)
+
+    def setting(self, epoch: int) -> float:
+        """For how many steps the unknowns are held."""
+        return float(self.hold)
+
+    @property
+    def closures(self) -> int:
+        """Closures of an outer epoch, when every step is the first trial and takes half of its iterations."""
+        return self.inner * (3 + self.iterations)
+
+    @property
+    def least(self) -> int:
+        """Closures of a step at the least."""
+        return 5
+
+    def within(self, budget: int | None) -> MatrixFreeLM:
+        """Under a small budget the unknowns are held for at most a quarter of it."""
+        return self if budget is None else replace(self, hold=min(self.hold, max(budget, 0) // (4 * self.least)))

@@ -12,18 +12,21 @@ from tgsr.training._checks import positive as positive
 from tgsr.training._checks import whole as whole
 from tgsr.training._first_order import Adam as Adam
 from tgsr.training._gauss_newton import LevenbergMarquardt as LevenbergMarquardt
+from tgsr.training._gauss_newton import MatrixFreeLM as MatrixFreeLM
 from tgsr.training._quasi_newton import LBFGS as LBFGS
 from tgsr.training._quasi_newton import PaperLBFGS as PaperLBFGS
 from tgsr.training._quasi_newton import SSBroyden as SSBroyden
 
-Phase = LevenbergMarquardt | LBFGS | SSBroyden | Adam | PaperLBFGS
-PHASES: dict[str, type[Phase]] = {kind.name: kind for kind in (LevenbergMarquardt, LBFGS, SSBroyden, Adam, PaperLBFGS)}
+Phase = LevenbergMarquardt | MatrixFreeLM | LBFGS | SSBroyden | Adam | PaperLBFGS
+PHASES: dict[str, type[Phase]] = {
+    kind.name: kind for kind in (LevenbergMarquardt, MatrixFreeLM, LBFGS, SSBroyden, Adam, PaperLBFGS)
+}
 
 
 def recipe(phase: Phase) -> Phase:
     """The phase as far as its compiled steps depend on it: how long, how held and when to stop are decided outside."""
     same: dict[str, Any] = {"epochs": 1, "stopping": Stopping()}
-    return replace(phase, **same, **({"hold": 0} if isinstance(phase, LevenbergMarquardt) else {}))
+    return replace(phase, **same, **({"hold": 0} if isinstance(phase, (LevenbergMarquardt, MatrixFreeLM)) else {}))
 
 
 def notes(phases: Sequence[Phase], objective: Objective) -> tuple[str, ...]:
