@@ -7,8 +7,8 @@ folder `--out`, and one that is there is not run again. Steps and closures do no
 seconds do, and count only as ratios within one quiet run. From scratch, the paper's weights, the given share of the
 paper's points.
 
-The long-run value of a seed is the parameter error where its loss is lowest over all optimisers in the folder. A run has
-arrived from the first step on after which its error stays within 1.1 times that value; `loss` is the same question
+The long-run value of a seed is the parameter error where its loss is lowest over all optimisers in the folder. A run
+has arrived from the first step on after which its error stays within 1.1 times that value; `loss` is the same question
 asked of the loss at 1.01 times the lowest. Both are told by whoever knows the truth, never by a run.
 """
 
@@ -46,6 +46,7 @@ OPTIMISERS: dict[str, Callable[[], Any]] = {
     "l-bfgs-200": lambda: tgsr.LBFGS(LONG, history=200, stopping=NEVER),
     "ss-broyden": lambda: tgsr.SSBroyden(LONG, stopping=NEVER),
     "ss-bfgs": lambda: tgsr.SSBroyden(LONG, update="bfgs", stopping=NEVER),
+    "soap": lambda: tgsr.SOAP(BUDGET // 100, stopping=NEVER),
     "adam": lambda: tgsr.Adam(LONG, stopping=NEVER),
     "paper": lambda: tgsr.PaperLBFGS(),
 }

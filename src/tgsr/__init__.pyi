@@ -64,6 +64,7 @@ from tgsr.problem import read_data as read_data
 from tgsr.report._explain import Explanation as Explanation
 from tgsr.report._explain import explain as explain
 from tgsr.training import LBFGS as LBFGS
+from tgsr.training import SOAP as SOAP
 from tgsr.training import Adam as Adam
 from tgsr.training import LevenbergMarquardt as LevenbergMarquardt
 from tgsr.training import MatrixFreeLM as MatrixFreeLM

@@ -85,6 +85,7 @@ PHASES = (
     tgsr.MatrixFreeLM(2, 3, sample=9, iterations=4),
     tgsr.SSBroyden(2, 5),
     tgsr.Adam(2, 5),
+    tgsr.SOAP(2, 5, every=3),
     tgsr.PaperLBFGS(2, 5, 5),
 )
 

@@ -16,3 +16,4 @@ from tgsr.optimiser._program import Program as Program
 from tgsr.optimiser._program import Trace as Trace
 from tgsr.optimiser._self_scaled import UPDATES as UPDATES
 from tgsr.optimiser._self_scaled import self_scaled as self_scaled
+from tgsr.optimiser._soap import soap as soap

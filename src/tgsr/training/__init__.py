@@ -8,6 +8,7 @@ from tgsr.training._loop import Start as Start
 from tgsr.training._loop import Trained as Trained
 from tgsr.training._loop import train as train
 from tgsr.training._phases import LBFGS as LBFGS
+from tgsr.training._phases import SOAP as SOAP
 from tgsr.training._phases import Adam as Adam
 from tgsr.training._phases import LevenbergMarquardt as LevenbergMarquardt
 from tgsr.training._phases import MatrixFreeLM as MatrixFreeLM

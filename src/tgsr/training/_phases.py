@@ -10,6 +10,7 @@ from tgsr.loss import Objective
 from tgsr.training._checks import Stopping as Stopping
 from tgsr.training._checks import positive as positive
 from tgsr.training._checks import whole as whole
+from tgsr.training._first_order import SOAP as SOAP
 from tgsr.training._first_order import Adam as Adam
 from tgsr.training._gauss_newton import LevenbergMarquardt as LevenbergMarquardt
 from tgsr.training._gauss_newton import MatrixFreeLM as MatrixFreeLM
@@ -17,9 +18,9 @@ from tgsr.training._quasi_newton import LBFGS as LBFGS
 from tgsr.training._quasi_newton import PaperLBFGS as PaperLBFGS
 from tgsr.training._quasi_newton import SSBroyden as SSBroyden
 
-Phase = LevenbergMarquardt | MatrixFreeLM | LBFGS | SSBroyden | Adam | PaperLBFGS
+Phase = LevenbergMarquardt | MatrixFreeLM | LBFGS | SSBroyden | Adam | SOAP | PaperLBFGS
 PHASES: dict[str, type[Phase]] = {
-    kind.name: kind for kind in (LevenbergMarquardt, MatrixFreeLM, LBFGS, SSBroyden, Adam, PaperLBFGS)
+    kind.name: kind for kind in (LevenbergMarquardt, MatrixFreeLM, LBFGS, SSBroyden, Adam, SOAP, PaperLBFGS)
 }
 
 
