@@ -13,7 +13,8 @@ which costs one small factorisation per damping. With all rows in the sample a s
 Levenberg-Marquardt in residual space.
 
 A step costs a closure for loss and gradient and one for J_S, two for each iteration (a J v and a J^T u), and one for
-the loss at each trial. On a 6x100 network a product of either kind takes about as long as a closure.
+the loss at each trial. By count of operations, a pair of products is 1.66 closures and a loss 0.33, for 6x100 as for
+4x32 networks.
 """
 
 from __future__ import annotations
