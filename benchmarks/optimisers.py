@@ -69,7 +69,7 @@ def solved(task: str, network: str, optimiser: str, seed: int, share: float, bud
     history, names = result.history, list(result.unknowns)
     off = [np.abs(history[name] - case.truth.unknowns[name]) / abs(case.truth.unknowns[name]) for name in names]
     return {
-        "outcome": result.outcome.value,
+        "outcome": result.outcome.name.lower(),
         "error": short(100.0 * np.mean(off, axis=0)),
         "loss": short(history["loss"]),
         "closures": history["closures"].tolist(),
