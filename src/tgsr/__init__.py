@@ -29,7 +29,8 @@ _WHERE = {
         "Problem", "Robin", "StudentT", "Unknown", "UnknownField", "read_data",
     ),
     "tgsr.training": (
-        "Adam", "LBFGS", "LevenbergMarquardt", "PaperLBFGS", "Progress", "Refinement", "Start", "Stopping", "Training",
+        "Adam", "LBFGS", "LevenbergMarquardt", "MatrixFreeLM", "PaperLBFGS", "Progress", "Refinement", "SOAP",
+        "SSBroyden", "Start", "Stopping", "Training",
     ),
     "tgsr.report._explain": ("Explanation", "explain"),
     "tgsr.methods": (

@@ -64,11 +64,14 @@ from tgsr.problem import read_data as read_data
 from tgsr.report._explain import Explanation as Explanation
 from tgsr.report._explain import explain as explain
 from tgsr.training import LBFGS as LBFGS
+from tgsr.training import SOAP as SOAP
 from tgsr.training import Adam as Adam
 from tgsr.training import LevenbergMarquardt as LevenbergMarquardt
+from tgsr.training import MatrixFreeLM as MatrixFreeLM
 from tgsr.training import PaperLBFGS as PaperLBFGS
 from tgsr.training import Progress as Progress
 from tgsr.training import Refinement as Refinement
+from tgsr.training import SSBroyden as SSBroyden
 from tgsr.training import Start as Start
 from tgsr.training import Stopping as Stopping
 from tgsr.training import Training as Training

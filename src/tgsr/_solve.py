@@ -149,7 +149,7 @@ def _compute(
         },
         correlation=correlation,
         likelihood=likelihood_of(objective, trained),
-        warnings=tuple([*(note for d in problem.data for note in d.notes), *warnings]),
+        warnings=tuple([*(note for d in problem.data for note in d.notes), *trained.notes, *warnings]),
         stages={name: dict(arrays) for name, arrays in prepared.stages.items()},
         method=method.name,
         closures=prepared.spent + trained.history.closures,

@@ -1,4 +1,4 @@
-"""Adam, L-BFGS and the paper's L-BFGS: known minima, PyTorch's iterates, and one small problem."""
+"""Adam and quasi-Newton of every kind: known minima, PyTorch's iterates, and one small problem."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from tgsr.optimiser._lbfgs import lbfgs
 from tgsr.optimiser._linesearch import Point, wolfe
 from tgsr.optimiser._paper import paper_lbfgs, paper_rates
 from tgsr.optimiser._program import CONVERGED, NON_FINITE, RUNNING, STUCK, Program, Trace
+from tgsr.optimiser._self_scaled import self_scaled
 
 
 @pytest.fixture(autouse=True)
@@ -108,13 +109,15 @@ def program(name: str) -> Program:
         "lbfgs, trial 0.1": lambda: lbfgs(objective, STEPS, 10, first_step=0.1, trial_step=0.1),
         "paper": lambda: paper_lbfgs(objective, STEPS),
         "paper, history 7": lambda: paper_lbfgs(objective, STEPS, 7),
+        "ssbroyden": lambda: self_scaled(objective, STEPS),
+        "ssbfgs": lambda: self_scaled(objective, STEPS, "bfgs"),
     }
     if name not in MADE:
         MADE[name] = makers[name]()
     return MADE[name]
 
 
-NAMES, RATE = ("adam", "lbfgs", "paper"), {"adam": 0.02, "lbfgs": 0.0, "paper": 0.2}
+NAMES, RATE = ("adam", "lbfgs", "paper", "ssbroyden"), {"adam": 0.02, "paper": 0.2}
 
 
 def controls_for(size: int, mask: np.ndarray | None = None, weight: float = 1.0) -> Controls:
@@ -134,7 +137,7 @@ def run(name: str, theta: np.ndarray, batches: list[Any], rates: Any = None) -> 
     return state, traces, OBJECTIVE.evaluations - begun
 
 
-# ---- what holds for all three
+# ---- what holds for all
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -144,7 +147,7 @@ def test_one_program_exact_counts_bit_identical_resume(name: str, caplog: pytest
     theta[4], mask[[2, 4]] = -0.0, 0.0
 
     def epoch(number: int, state: Any) -> tuple[Any, Trace]:  # weights, rates and points change each time
-        batch, rate = case(rosenbrock, shifts[number], 10.0), RATE[name] / (1 + number)
+        batch, rate = case(rosenbrock, shifts[number], 10.0), RATE.get(name, 0.0) / (1 + number)
         return own.epoch(state, batch, controls_for(SIZE, mask, 1.0 + number), jnp.full(1, rate, dtype=float))
 
     MADE.pop(name, None)  # the compilation is counted here
@@ -183,22 +186,23 @@ def test_a_loss_that_is_not_finite_is_said_and_changes_nothing(name: str) -> Non
     np.testing.assert_array_equal(state.theta, theta)
 
 
-# ---- L-BFGS with a line search
+# ---- with a line search
 
 
-def test_lbfgs_reaches_the_end_of_a_curved_valley() -> None:
-    state, traces, _ = run("lbfgs", np.tile([-1.2, 1.0], 4), [case(rosenbrock, -0.3, 100.0)] * 9)
+@pytest.mark.parametrize("name", ["lbfgs", "ssbroyden", "ssbfgs"])
+def test_the_end_of_a_curved_valley_is_reached(name: str) -> None:
+    state, traces, _ = run(name, np.tile([-1.2, 1.0], 4), [case(rosenbrock, -0.3, 100.0)] * 9)
     np.testing.assert_allclose(state.theta, 1.3, atol=1e-10)
     assert np.all(np.diff(np.concatenate([t.loss for t in traces])) <= 0)
     done = next(number for number, t in enumerate(traces) if t.status == CONVERGED)
-    assert sum(t.closures.sum() for t in traces[:done]) < 1.4 * STEPS * done
+    assert sum(t.closures.sum() for t in traces[:done]) < (1.4 if name == "lbfgs" else 1.8) * STEPS * done
     idle = np.flatnonzero(traces[done].closures == 0)
     assert idle.size
     assert np.all(traces[done].loss[idle] == traces[done].loss[idle[0] - 1])  # the rest repeats the last loss
 
 
-@pytest.mark.parametrize("name", ["lbfgs", "lbfgs, trial 0.1"])
-def test_every_step_of_lbfgs_meets_the_wolfe_conditions(name: str) -> None:
+@pytest.mark.parametrize("name", ["lbfgs", "lbfgs, trial 0.1", "ssbroyden"])
+def test_every_step_meets_the_wolfe_conditions(name: str) -> None:
     theta = np.tile([-1.2, 1.0], 4)
     _, traces, evaluations = run(name, theta, [case(rosenbrock, 0.0, 100.0)] * 2)
     assert sum(t.closures.sum() for t in traces) == evaluations
@@ -228,27 +232,30 @@ def test_no_pair_of_lbfgs_spans_two_batches() -> None:
     np.testing.assert_allclose(y, s * CURVATURES, rtol=1e-6, atol=1e-13)
 
 
-def test_a_direction_that_lies_is_forgotten_and_then_the_run_is_stuck() -> None:
+@pytest.mark.parametrize("name", ["lbfgs", "ssbroyden"])
+def test_a_direction_that_lies_is_forgotten_and_then_the_run_is_stuck(name: str) -> None:
     batches = [case(bowl, 0.0), case(bowl, 1.0, sign=-1.0)]
-    state, (honest, lying), _ = run("lbfgs", np.full(SIZE, 0.3), batches)
+    state, (honest, lying), _ = run(name, np.full(SIZE, 0.3), batches)
     assert lying.status == STUCK
     assert np.flatnonzero(lying.closures).tolist() == [0, 1]  # with its memory, then from the gradient
     np.testing.assert_array_equal(state.theta, honest.raw[-1])
     assert np.all(lying.loss == lying.loss[0])
 
 
-def test_lbfgs_steps_back_from_where_the_loss_is_not_a_number() -> None:
+@pytest.mark.parametrize("name", ["lbfgs", "ssbroyden"])
+def test_a_search_steps_back_from_where_the_loss_is_not_a_number(name: str) -> None:
     theta = np.full(SIZE, 0.995)  # the wall at 1 is nearer than the first step is long
-    _, traces, _ = run("lbfgs", theta, [case(barrier, 20.0)] * 2)
+    _, traces, _ = run(name, theta, [case(barrier, 20.0)] * 2)
     x = traces[-1].raw[-1]
-    np.testing.assert_allclose(100.0 * (x - 20.0) + 1.0 / (1.0 - x), 0.0, atol=1e-3)
+    np.testing.assert_allclose(100.0 * (x - 20.0) + 1.0 / (1.0 - x), 0.0, atol=3e-3)  # of 2000
     assert np.all(np.isfinite(traces[0].loss))
     assert traces[0].closures[0] > 2
 
 
-def test_lbfgs_ends_a_fit_with_a_remainder_at_rounding() -> None:
+@pytest.mark.parametrize("name", ["lbfgs", "ssbroyden"])
+def test_a_fit_with_a_remainder_ends_at_rounding(name: str) -> None:
     wanted = np.random.default_rng(6).normal(size=SIZE)
-    state, traces, _ = run("lbfgs", np.zeros(SIZE), [case(bowl, wanted, 3.0)] * 3)
+    state, traces, _ = run(name, np.zeros(SIZE), [case(bowl, wanted, 3.0)] * 3)
     np.testing.assert_allclose(state.theta, wanted, atol=1e-7)
     assert CONVERGED in [int(t.status) for t in traces]
     assert sum(t.closures.sum() for t in traces) < 4 * STEPS

@@ -17,7 +17,7 @@ from tgsr._random import stream
 from tgsr.loss import Batch, Controls, Objective, build_objective, weighted_jacobian
 from tgsr.network._propagate import MLP
 from tgsr.optimiser import NON_FINITE, RUNNING, STUCK, levenberg, row_count
-from tgsr.optimiser._levenberg import linearise, solve_step
+from tgsr.optimiser._linearised import linearise, solve_step
 
 T = np.linspace(0.0, 1.0, 9)
 Y = 0.3 + 0.7 * T + 0.05 * np.random.default_rng(2).normal(size=T.size)

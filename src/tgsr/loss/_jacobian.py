@@ -46,6 +46,32 @@ def weighted_jacobian(
     return jnp.concatenate(rows), jnp.concatenate(columns) * controls.mask
 
 
+def rows_and_slopes(
+    objective: Objective, theta: jax.Array, block: Batch, controls: Controls
+) -> tuple[list[jax.Array], list[jax.Array], list[jax.Array]]:
+    """Per part of a block: rows (n,), their derivatives with respect to the unknowns' values (n, unknowns), shares.
+
+    The networks run once: they do not depend on the unknowns.
+    """
+    surrogate, rows, slopes, share = objective.surrogate, [], [], []
+    names, values = surrogate.unknown_names, jnp.stack(list(surrogate.unknowns(theta).values()))
+    for number, batch in enumerate(block):
+        plan = objective.plans[number]
+        getters = [
+            surrogate.getter(surrogate.tapes(theta, x, wanted)) for x, wanted in zip(batch.x, plan.wanted, strict=True)
+        ]
+
+        def evaluate(values: jax.Array, number=number, batch=batch, plan=plan, getters=getters) -> jax.Array:
+            unknowns = dict(zip(names, values, strict=True))
+            place = Place(getters, batch.x, unknowns, batch.stored, controls.sigma)
+            return jnp.stack(objective.scaled(number, [part.row(place) for part in plan.term.parts]))
+
+        rows += list(evaluate(values))
+        slopes += list(jax.jacfwd(evaluate)(values))
+        share += [batch.share] * len(plan.term.parts)
+    return rows, slopes, share
+
+
 def _term_jacobian(
     objective: Objective, number: int, theta: jax.Array, batch: TermBatch, controls: Controls
 ) -> tuple[Sequence[jax.Array], Sequence[jax.Array]]:

@@ -118,7 +118,7 @@ def is_linear_in(term: Term, part: int, key: Key, keys: Sequence[Key], problem: 
     arguments = ([jnp.ones(points)] * len(keys), [jnp.ones(())] * len(names), jnp.ones((points, dimension)))
     _, is_used = partial_eval.dce_jaxpr(jax.make_jaxpr(slope)(*arguments).jaxpr, [True])
     program = jax.make_jaxpr(row)(*arguments).jaxpr
-    return not any(is_used[: len(keys)]) and _has_slope(program, [k == key for k in keys])
+    return not any(is_used[: len(keys)]) and has_slope(program, [k == key for k in keys])
 
 
 _WITH_SLOPE = frozenset(
@@ -126,7 +126,7 @@ _WITH_SLOPE = frozenset(
 )
 
 
-def _has_slope(jaxpr: Any, marked: Sequence[bool]) -> bool:
+def has_slope(jaxpr: Any, marked: Sequence[bool]) -> bool:
     """Whether the marked inputs reach the outputs through operations of `_WITH_SLOPE` only."""
     touched = {id(v) for v, mark in zip(jaxpr.invars, marked, strict=False) if mark}
     for step in jaxpr.eqns:
@@ -134,7 +134,7 @@ def _has_slope(jaxpr: Any, marked: Sequence[bool]) -> bool:
         if not any(inputs):
             continue
         if step.primitive.name in ("jit", "pjit"):
-            if not _has_slope(step.params["jaxpr"].jaxpr, inputs):
+            if not has_slope(step.params["jaxpr"].jaxpr, inputs):
                 return False
         elif step.primitive.name not in _WITH_SLOPE or step.outvars[0].aval.dtype.kind != "f":
             return False

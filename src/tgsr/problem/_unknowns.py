@@ -144,10 +144,16 @@ class Transform:
         """The raw number whose physical value is the first guess."""
         return self.raw(self.unknown.guess)
 
+    @property
+    def range(self) -> tuple[float, float]:
+        """Between which ends the physical value stays."""
+        u = self.unknown
+        return u.bounds or (0.0 if u.positive or u.log else -math.inf, math.inf)
+
     def raw(self, value: float) -> float:
         """The raw number of a physical value inside the unknown's range."""
         u, size = self.unknown, self.size
-        low, high = u.bounds or (0.0 if u.positive or u.log else -math.inf, math.inf)
+        low, high = self.range
         if not low < value < high:
             raise InputError(
                 f"{value:g} is outside the range ({low:g}, {high:g}) of unknown {u.name!r}",
@@ -162,6 +168,19 @@ class Transform:
         if u.positive:
             ratio = value / size
             return ratio + math.log(-math.expm1(-ratio))
+        return value / size
+
+    def inverse(self, value: Any, xp: Any = np) -> Any:
+        """`raw` for an array of values that are known to lie inside the range."""
+        u, size = self.unknown, self.size
+        if u.bounds is not None:
+            low, high = np.log(u.bounds) if u.log else u.bounds
+            value = xp.log(value) if u.log else value
+            return xp.log(value - low) - xp.log(high - value)
+        if u.log:
+            return xp.log(value / size)
+        if u.positive:
+            return value / size + xp.log(-xp.expm1(-value / size))
         return value / size
 
     def value(self, raw: Any, xp: Any = np) -> Any:

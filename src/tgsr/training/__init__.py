@@ -8,9 +8,12 @@ from tgsr.training._loop import Start as Start
 from tgsr.training._loop import Trained as Trained
 from tgsr.training._loop import train as train
 from tgsr.training._phases import LBFGS as LBFGS
+from tgsr.training._phases import SOAP as SOAP
 from tgsr.training._phases import Adam as Adam
 from tgsr.training._phases import LevenbergMarquardt as LevenbergMarquardt
+from tgsr.training._phases import MatrixFreeLM as MatrixFreeLM
 from tgsr.training._phases import PaperLBFGS as PaperLBFGS
+from tgsr.training._phases import SSBroyden as SSBroyden
 from tgsr.training._phases import Stopping as Stopping
 from tgsr.training._training import PRESETS as PRESETS
 from tgsr.training._training import Refinement as Refinement

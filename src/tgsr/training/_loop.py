@@ -18,7 +18,7 @@ from tgsr.optimiser import CONVERGED, NON_FINITE, RUNNING, STUCK, UNLIMITED, Pro
 from tgsr.training._controls import Weighing, misfits
 from tgsr.training._history import History
 from tgsr.training._keeper import InterruptedRunError, Keeper, flatten_state, restore_state, watching_for_interrupt
-from tgsr.training._phases import Phase, recipe
+from tgsr.training._phases import Phase, notes, recipe
 from tgsr.training._refine import refined
 from tgsr.training._training import Training, automatic_phases
 
@@ -51,6 +51,7 @@ class Trained:
     batch: Batch
     controls: Controls
     sigma: np.ndarray
+    notes: tuple[str, ...] = ()  # what a phase could not do as asked
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,7 @@ class _Loop:
         self.batch: Batch = batch if batch is not None else objective.draw(seed)
         phases = training.phases or automatic_phases(objective, row_count(objective, self.batch))
         self.phases = tuple(phase.within(self.budget) for phase in phases)
+        self.notes = notes(self.phases, objective)
         self.weighing = Weighing(objective, training.weight_table)
         self.sigma = self.weighing.first_sigma()
         names = tuple(part.name for part in objective.parts)
@@ -152,7 +154,7 @@ class _Loop:
                 self.cursor = _Cursor(self.cursor.phase + 1, seconds=self.cursor.seconds)
         if stop.asked and self.stage != "main":  # in its last outer epoch: the next stage must not begin
             raise InterruptedRunError(self._interruption(), getattr(self.keeper.directory, "path", None))
-        return Trained(self.theta, outcome, self.history, self.batch, self.controls(), self.sigma)
+        return Trained(self.theta, outcome, self.history, self.batch, self.controls(), self.sigma, self.notes)
 
     def _spent_out(self, phase: Phase) -> bool:
         """Whether the budget leaves no room for another step."""

@@ -10,6 +10,7 @@ from tgsr._errors import InputError, plain
 from tgsr.loss import Objective
 from tgsr.problem import Points
 from tgsr.problem._names import nearest
+from tgsr.training._checks import UNSEEN
 from tgsr.training._phases import LBFGS, PHASES, LevenbergMarquardt, PaperLBFGS, Phase, positive, whole
 
 
@@ -85,7 +86,8 @@ class Training:
         def plain_value(value: Any) -> Any:
             if hasattr(value, "__dataclass_fields__"):
                 kind = {"type": type(value).__name__}
-                return kind | {f.name: plain_value(getattr(value, f.name)) for f in fields(value)}
+                seen = [f for f in fields(value) if f.metadata != UNSEEN or getattr(value, f.name) != f.default]
+                return kind | {f.name: plain_value(getattr(value, f.name)) for f in seen}
             return [plain_value(v) for v in value] if isinstance(value, tuple) else value
 
         return plain_value(self)
