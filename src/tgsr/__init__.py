@@ -33,6 +33,9 @@ _WHERE = {
         "SSBroyden", "Start", "Stopping", "Training",
     ),
     "tgsr.report._explain": ("Explanation", "explain"),
+    "tgsr.study._read": ("read_study",),
+    "tgsr.study._results": ("StudyResults",),
+    "tgsr.study._spec": ("Study",),
     "tgsr.methods": (
         "AdaptOnly", "BitFit", "Full", "L2SP", "Lightweight", "LinearHead", "LoRA", "MagnitudeDecay", "Method",
         "Partial", "Prepared", "RandomDecay", "RandomReset", "ScoreShuffled", "Scratch", "Setting", "Sfp", "Tgsr",

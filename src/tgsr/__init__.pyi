@@ -63,6 +63,9 @@ from tgsr.problem import UnknownField as UnknownField
 from tgsr.problem import read_data as read_data
 from tgsr.report._explain import Explanation as Explanation
 from tgsr.report._explain import explain as explain
+from tgsr.study._read import read_study as read_study
+from tgsr.study._results import StudyResults as StudyResults
+from tgsr.study._spec import Study as Study
 from tgsr.training import LBFGS as LBFGS
 from tgsr.training import SOAP as SOAP
 from tgsr.training import Adam as Adam

@@ -84,6 +84,12 @@ def load(path: str | Path) -> Result:
         summary = run.result()
     elif status.state == "failed" and (failure := run.failure()) is not None:
         summary = failure["details"]
+        if not summary:  # it raised, or its process ended: a sentence is all there is
+            raise InputError(
+                f"the run failed and left no result ({failure['outcome']}: {failure['sentence']})",
+                file=path,
+                remedy="Run it again; in a study: tgsr study resume",
+            )
     else:
         remedy = {"interrupted": "Resume it: give the same command again", "running": "Wait for it"}
         raise InputError(

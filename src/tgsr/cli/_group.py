@@ -21,7 +21,9 @@ from tgsr import __version__
 from tgsr._errors import TgsrError, plain
 from tgsr.cli._write import say
 
-COMMANDS = ("solve", "transfer", "compare", "explain", "show", "predict", "convert", "methods", "doctor")
+COMMANDS = (
+    "solve", "transfer", "compare", "explain", "show", "predict", "convert", "methods", "study", "reproduce", "doctor",
+)  # fmt: skip
 INTERNAL, INPUT, INSTALLATION, INTERRUPTED = 1, 2, 3, 130
 CORE = frozenset("jax jaxlib optax numpy scipy safetensors rich matplotlib threadpoolctl".split())
 _TRACEBACK = "tgsr.traceback"
@@ -39,8 +41,9 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"tgsr.cli._{cmd_name}").command
-        if all(option.name != "traceback" for option in command.params):
-            command.params.append(_traceback_option())
+        for one in (command, *getattr(command, "commands", {}).values()):
+            if all(option.name != "traceback" for option in one.params):
+                one.params.append(_traceback_option())
         return command
 
     def main(  # type: ignore[override]

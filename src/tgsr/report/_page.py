@@ -89,21 +89,32 @@ def run_page(
     return render("run.html.j2", context)
 
 
-def render(template: str, context: dict[str, Any]) -> str:
-    """A page from its template, with the house's style sheet and the policy that allows that sheet and no other."""
-    style = style_sheet()
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
-    return _templates().get_template(template).render(**context, style=style, policy=policy)
+def render(template: str, context: dict[str, Any], *, sheets: Sequence[str] = ("page.css",), script: str = "") -> str:
+    """A page from its template, with its style sheets, at most one script, and the policy that allows just these."""
+    style, code = style_sheet(*sheets), template_text(script) if script else ""
+    policy = f"default-src 'none'; style-src {_digest(style)}; "
+    policy += f"script-src {_digest(code)}; " if script else ""
+    policy += "img-src data:; base-uri 'none'; form-action 'none'"
+    return _templates().get_template(template).render(**context, style=style, script=code, policy=policy)
 
 
 @cache
-def style_sheet() -> str:
-    """The style sheet, with the colours of the pictures for light and dark pages."""
-    source, _, _ = _templates().loader.get_source(_templates(), "page.css")  # type: ignore[union-attr]
+def style_sheet(*names: str) -> str:
+    """Style sheets in one, with the colours of the pictures for light and dark pages."""
+    source = "".join(map(template_text, names))
     return source.replace("/* light colours */", colour_variables(False)).replace(
         "/* dark colours */", colour_variables(True)
     )
+
+
+def template_text(name: str) -> str:
+    """The text of a file beside the templates."""
+    source, _, _ = _templates().loader.get_source(_templates(), name)  # type: ignore[union-attr]
+    return source
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 @cache

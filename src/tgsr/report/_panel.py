@@ -12,8 +12,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Panel:
-    """`words` tell a reader who cannot see the picture what it shows; `draw` puts it on an empty Axes."""
+    """`words` tell a reader who cannot see the picture what it shows; `draw` puts it on an empty Axes.
+
+    `size` is width and height in inches where the usual ones do not do.
+    """
 
     title: str
     words: str
     draw: Callable[[Axes], None]
+    size: tuple[float, float] | None = None

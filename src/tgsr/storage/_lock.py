@@ -55,16 +55,23 @@ class Holder:
 @contextmanager
 def hold(folder: Path) -> Iterator[None]:
     """Hold the lock of `folder` for the length of a with-block, and sweep what a killed holder left."""
-    mine = Holder(os.getpid(), socket.gethostname(), _boot(), _process(os.getpid())[1])
     with guard(folder):
-        _acquire(folder, mine)
+        _acquire(folder, _this_process())
         sweep(folder)
     try:
         yield
     finally:
-        with suppress(OSError, StorageError):
-            if _read(folder) == mine:
-                os.unlink(folder / LOCK)
+        drop(folder)
+
+
+def drop(folder: Path) -> None:
+    """Give up the lock of `folder` if this process holds it; also for one that is about to end in mid-work.
+
+    Processes on other hosts cannot see that the holder is gone; without the lock they need not.
+    """
+    with suppress(OSError, StorageError):
+        if _read(folder) == _this_process():
+            os.unlink(folder / LOCK)
 
 
 def live_holder(folder: Path) -> Holder | None:
@@ -124,6 +131,10 @@ def _read(folder: Path) -> Holder | None:
             file=path,
             remedy="If no process works on this run, delete the lock file",
         ) from error
+
+
+def _this_process() -> Holder:
+    return Holder(os.getpid(), socket.gethostname(), _boot(), _process(os.getpid())[1])
 
 
 def _boot() -> str:

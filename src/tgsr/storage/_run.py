@@ -209,6 +209,14 @@ class RunDirectory:
         """`{"outcome", "sentence", "details"}`, if the last attempt failed."""
         return read_sealed(self.path / FAILURE) if present(self.path / FAILURE) else None
 
+    def clear_failure(self) -> None:
+        """Take the record of a failure away, so that the run counts as one to go on with."""
+        try:
+            with suppress(FileNotFoundError):
+                os.unlink(self.path / FAILURE)
+        except OSError as error:
+            raise storage_error(error, self.path / FAILURE) from error
+
     def verify(self) -> list[str]:
         """Everything here that is not what was written, one sentence each; empty is good."""
         if problems := self._input_problems():
