@@ -120,7 +120,8 @@ def cost(view: TaskView) -> Iterable[Finding]:
     if not seconds:
         yield Finding(view.task, COST, "Not known: no run of the leading method ended by itself.", "", "open")
         return
-    spent = f"{num(median_of(closures))} of {allowed_words(runs)} closures" if closures else "closures not known"
+    limit = f" of {allowed_words(runs)}" if any(run.allowed for run in runs) else ""
+    spent = f"{num(median_of(closures))}{limit} closures" if closures else "closures not known"
     answer = f"A run of {arm} takes {duration(median_of(seconds))} and {spent} (medians)."
     detail, everyone = [], [r.seconds for r in view.records if math.isfinite(r.seconds)]
     if FULL in view.arms and arm != FULL:

@@ -145,9 +145,11 @@ def _lowest(view: TaskView, paper: PaperTable) -> str:
         return "Here every method that the paper has too had a failed run, so no mean is finite."
     theirs = quoted_cell(there[1]).text
     if there[0] == here[0]:
-        return f"The lowest mean is that of {here[0]} in both ({num(here[2])} % here, {theirs} % there)."
+        return (
+            f"Of the paper's methods {here[0]} has the lowest mean in both ({num(here[2])} % here, {theirs} % there)."
+        )
     return (
-        f"The lowest mean is that of {here[0]} here ({num(here[2])} %; {there[0]}: {num(there[2])} %) and that of "
+        f"Of the paper's methods {here[0]} has the lowest mean here ({num(here[2])} %; {there[0]}: {num(there[2])} %) and "
         f"{there[0]} in the paper ({theirs} %; {here[0]}: {quoted_cell(here[1]).text} %)."
     )
 

@@ -59,7 +59,7 @@ def first_lines(results: StudyResults) -> list[str]:
         f"{effort}, budget '{results.budget or 'not stated'}': {results.preset or 'network and optimiser not stated'}."
     )
     n = sum(r.role == "target" for r in results.records)
-    missing = f" {len(results.pending)} trials have no result yet." if results.pending else ""
+    missing = f" Without a result yet: {len(results.pending)}." if results.pending else ""
     return [said, results.about, f"{n} target runs, {len(results.records) - n} source runs.{missing}"]
 
 

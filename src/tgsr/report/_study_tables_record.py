@@ -71,9 +71,7 @@ def pending_table(results: StudyResults) -> Table | None:
         Column("method", align=LEFT), Column("task", align=LEFT), Column("role", align=LEFT),
         Column("state", align=LEFT), Column("reason", align=LEFT), Column("trials"), Column("seeds", align=LEFT),
     )  # fmt: skip
-    told = (
-        f"The study is not finished: {len(results.pending)} trials have no result. Nothing in this report counts them."
-    )
+    told = f"The study is not finished; without a result: {len(results.pending)}. Nothing in this report counts them."
     return Table("failures-pending", "Trials without a result", told, columns, tuple(rows)) if rows else None
 
 

@@ -241,7 +241,7 @@ def _differs(view: TaskView, paper: PaperTable) -> Iterable[str]:
 def _other_order(known: Sequence[tuple[str, float, float]], error: str) -> Iterable[str]:
     theirs, ours = min(known, key=lambda k: k[1])[0], min(known, key=lambda k: k[2])
     if ours[0] != theirs and math.isfinite(ours[2]):
-        yield f"The lowest mean {error} error is that of {ours[0]} here and that of {theirs} in the paper."
+        yield f"Of the paper's methods {ours[0]} has the lowest mean {error} error here and {theirs} in the paper."
 
 
 def _their_exclusions(paper: PaperTable, arm: str, error: str) -> Cell:
