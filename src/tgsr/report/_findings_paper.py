@@ -144,12 +144,11 @@ def _lowest(view: TaskView, paper: PaperTable) -> str:
     if math.isinf(here[2]):
         return "Here every method that the paper has too had a failed run, so no mean is finite."
     theirs = quoted_cell(there[1]).text
+    among = "Of the paper's methods"
     if there[0] == here[0]:
-        return (
-            f"Of the paper's methods {here[0]} has the lowest mean in both ({num(here[2])} % here, {theirs} % there)."
-        )
+        return f"{among} {here[0]} has the lowest mean in both ({num(here[2])} % here, {theirs} % there)."
     return (
-        f"Of the paper's methods {here[0]} has the lowest mean here ({num(here[2])} %; {there[0]}: {num(there[2])} %) and "
+        f"{among} {here[0]} has the lowest mean here ({num(here[2])} %; {there[0]}: {num(there[2])} %) and "
         f"{there[0]} in the paper ({theirs} %; {here[0]}: {quoted_cell(here[1]).text} %)."
     )
 
