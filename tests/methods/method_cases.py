@@ -98,7 +98,7 @@ def observer(monkeypatch: pytest.MonkeyPatch) -> Observe:
             return stream(*which)
 
         with monkeypatch.context() as patch:
-            patch.setattr(_solve, "build_objective", lambda *_: own_objective())
+            patch.setattr(_solve, "build_objective", lambda *_, **__: own_objective())
             patch.setattr(_solve, "main_objective", lambda method, own: method_objective(method))
             patch.setattr(_solve, "train", main_training)
             patch.setattr(_solve, "uncertainty", lambda *_: None)  # compiles for longer than everything else runs

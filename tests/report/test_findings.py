@@ -182,7 +182,7 @@ def test_a_contradiction_of_the_paper_is_said_with_both_numbers():
     assert "8 are contradicted" in found.answer
     assert "Contradicted: tgsr and full, here 3.13 against 1.05 % on average, 0 of 10 wins, p = 0.00195" in found.detail
     assert "in the paper 0.1260 against 0.3786 %, 10 of 10 wins, p = 0.00195" in found.detail
-    assert "that of tgsr in the paper (0.1260 ± 0.1148 %" in found.detail
+    assert "tgsr in the paper (0.1260 ± 0.1148 %" in found.detail
     assert "another effort" in found.detail
 
 
