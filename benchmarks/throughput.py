@@ -118,9 +118,7 @@ def local(jobs: int, folder: Path) -> Iterator[Any]:
     from tgsr.study._child import run_directory
     from tgsr.study._executors import LocalWorkers
 
-    cores = folder / f"cores-of-{jobs}"
-    cores.mkdir()
-    command = (sys.executable, os.path.abspath(__file__), "--child", str(cores))
+    command = (sys.executable, os.path.abspath(__file__), "--child", tempfile.mkdtemp(dir=folder))
     with LocalWorkers(jobs, partial(run_directory, threads=1, command=command)) as there:
         yield there
 

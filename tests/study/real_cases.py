@@ -58,4 +58,5 @@ def finished_runs(folder: Path) -> int:
 
 def weights_of(folder: Path) -> dict[str, str]:
     """The SHA-256 of the final weights, by run."""
-    return {run.id: run.result()["weights_sha256"] for run in runs_of(folder)}
+    results = {run.id: run.result() for run in runs_of(folder)}
+    return {name: result.get("weights_sha256") or result["weights"] for name, result in results.items()}

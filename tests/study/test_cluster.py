@@ -139,7 +139,7 @@ def test_a_killed_worker_costs_one_more_start(client: Any, study: Path) -> None:
     assert {end.state for end in ends.values()} == {"finished"}
     assert sum(len(starts_of(run)) for run in runs) <= len(runs) + 1
     assert sum(max(0, attempts_of(run).attempts - 1) for run in runs) <= 1
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=200)
 
 
 def test_ctrl_c_lets_the_workers_save(client: Any, study: Path) -> None:

@@ -1,6 +1,7 @@
-"""`kill -9` at random instants, while a study trains for real: nothing finished is lost, and the bits are the same.
+"""`kill -9` at random instants, serial, local and on a cluster: nothing finished is lost, and the bits are the same.
 
-These take minutes: `pytest -m slow tests/study/test_kills.py -n0 -s` shows the counts.
+Once with studies that train for real, once with runs that only save and commit (many more instants of those in the same
+time). They take half an hour: `pytest -m slow tests/study/test_kills.py -n0 -s` shows the counts.
 """
 
 from __future__ import annotations
@@ -35,13 +36,38 @@ tgsr.training._keeper.SAVE_EVERY = 0.2
 from tgsr.study.run_one import serve
 serve()
 """
-COORDINATOR = """
+TRAINING = """
 import json, sys
 import tgsr.training._keeper
 from tgsr.study import _executors, read_study, run_study
 tgsr.training._keeper.SAVE_EVERY = 0.2
 _executors.workers.__wrapped__.__kwdefaults__["command"] = (sys.executable, "child.py")
 run_study(read_study("layer.toml"), out=sys.argv[1], **json.loads(sys.argv[2]))
+"""
+SAVING = """
+import json, sys
+from functools import partial
+from pathlib import Path
+from tgsr.storage import RunDirectory
+from tgsr.study._executors import workers
+from tgsr.study._schedule import Job, run_jobs
+from worker_cases import carry_out, new_run, new_study
+study, where = Path(sys.argv[1], "layer"), json.loads(sys.argv[2])
+if not (study / "study.toml").exists():
+    new_study(study)
+runs = [new_run(study, "train", seed) for seed in range(20)]
+if where.get("jobs") == 0:
+    [carry_out(str(run)) for run in runs if RunDirectory(run).status().state != "finished"]
+else:
+    jobs = [Job(run.name, (), partial(Path, run)) for run in runs]
+    with workers(folder=study, command=(sys.executable, "child.py"), **where) as there:
+        ends = run_jobs(jobs, there, attempts=1000)
+    sys.exit(any(end.state != "finished" for end in ends.values()))
+"""
+SAVING_CHILD = """
+from tgsr.study.run_one import serve
+from worker_cases import carry_out
+serve(carry_out)
 """
 
 
@@ -62,19 +88,19 @@ class Place:
             )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    made = Place(tmp_path_factory.mktemp("kills"))
+@pytest.fixture(scope="module", params=["saving", "training"])
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    made, trains = Place(tmp_path_factory.mktemp("kills")), request.param == "training"
     write_real_study(made.folder / "layer.toml", SEEDS, EPOCHS)
-    (made.folder / "child.py").write_text(CHILD)
-    (made.folder / "coordinator.py").write_text(COORDINATOR)
+    (made.folder / "child.py").write_text(CHILD if trains else SAVING_CHILD)
+    (made.folder / "coordinator.py").write_text(TRAINING if trains else SAVING)
     began = time.monotonic()
     with made.start("undisturbed", {"jobs": 2}) as process:
         assert process.wait() == 0
     made.seconds = time.monotonic() - began
     made.weights = weights_of(made.folder / "undisturbed" / "layer")
     assert len(made.weights) == RUNS
-    print(f"\nundisturbed: {made.seconds:.1f} s")
+    print(f"\n{request.param}, undisturbed: {made.seconds:.1f} s")
     return made
 
 
@@ -128,7 +154,7 @@ def verified(study: Path) -> set[str]:
 @pytest.mark.parametrize("victims", ["child.py", "spawn_main"], ids=["a child", "a Dask worker"])
 def test_a_worker_killed_every_few_seconds_costs_at_most_a_start_each(place: Place, victims: str) -> None:
     chance, kills, dask = random.Random(1), 0, victims == "spawn_main"
-    pause = max(1.0, place.seconds / 15) * (1.6 if dask else 1.0)
+    pause = place.seconds / 15 * (1.6 if dask else 1.0)  # "every few seconds" on two quiet cores
     out = f"killed-{victims[:5]}"
     with ExitStack() as stack:
         where: dict[str, object] = {"jobs": 2}
@@ -202,6 +228,7 @@ def killed_until_finished(
         process.wait()
 
 
+@pytest.mark.parametrize("place", ["training"], indirect=True)
 def test_ctrl_c_saves_and_the_same_command_goes_on_to_the_same_bits(place: Place) -> None:
     study, chance, times = place.folder / "stopped" / "layer", random.Random(2), 0
     while True:

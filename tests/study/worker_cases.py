@@ -19,9 +19,8 @@ COMMAND = (sys.executable, __file__)
 
 def new_study(folder: Path) -> Path:
     """The folder of a study, with nothing in it."""
-    folder.mkdir()
+    (folder / "runs").mkdir(parents=True, exist_ok=True)
     (folder / "study.toml").write_text('name = "tiny"\n')
-    (folder / "runs").mkdir()
     return folder
 
 
