@@ -115,8 +115,11 @@ def cluster(folder: Path) -> Iterator[str]:
     with ExitStack() as stack:
         for more in (["scheduler", "--port", "0"], ["worker", "--nworkers", "2", "--nthreads", "1"]):
             process = stack.enter_context(
-                subprocess.Popen([dask, more[0], *more[1:], *kept, *local], cwd=folder, stderr=subprocess.DEVNULL)
-            )
+                subprocess.Popen(
+                    [dask, *more, *kept, *local],
+                    cwd=folder, env=os.environ | {"PYTHONPATH": PATH}, stderr=subprocess.DEVNULL,
+                )
+            )  # fmt: skip
             stack.callback(process.terminate)
         yield str(file)
 

@@ -37,7 +37,7 @@ def starts_of(run: Path) -> list[dict[str, Any]]:
 def carry_out(path: str) -> str:
     run = RunDirectory.open(path)
     with run.lock():
-        run.log("start", pid=os.getpid(), threads=os.environ["NPROC"], leader=os.getpgrp() == os.getpid())
+        run.log("start", pid=os.getpid(), threads=os.environ.get("NPROC"), leader=os.getpgrp() == os.getpid())
         return getattr(Does, run.spec["do"])(run, **{k: v for k, v in run.spec.items() if k != "do"})
 
 

@@ -103,7 +103,7 @@ class _Axis:
         steps = (1,) if span > 1.3 else (1, 2, 5) if span > 0.6 else (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
         values = [step * 10.0**decade for decade in decades for step in steps]
         inside = [v for v in values if self.low - 1e-9 <= math.log10(v) <= self.high + 1e-9]
-        skip = -(-len(inside) // 6) or 1
+        skip = -(-len(inside) // 5) or 1  # more labels run into each other
         return tuple((self.at(v), f"{v:g}") for v in inside[::skip])
 
 
