@@ -197,7 +197,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5, help="Times that one and two workers are measured.")
     parser.add_argument("--runs", type=int, default=16, help="Runs of each such measurement.")
-    parser.add_argument("--steps", type=int, default=8000, help="Optimiser steps of these runs.")
+    parser.add_argument("--steps", type=int, default=30_000, help="Optimiser steps of these runs.")
     parser.add_argument("--trivial", type=int, default=1000, help="Runs that hardly train.")
     parser.add_argument("--only", choices=["workers", "overhead"], help="Measure one of the two.")
     parser.add_argument("--json", type=Path, metavar="FILE", help="Write the numbers to this file.")
