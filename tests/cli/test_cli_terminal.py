@@ -14,15 +14,20 @@ from pathlib import Path
 from cli_cases import DECAY, ENVIRONMENT
 
 LONG = ["solve", "decay.py", "--widths", "6", "--budget", "400"]
-SLOW = """
+# Its second epoch waits until Ctrl-C was pressed: the run would converge in the third, and then rightly finish.
+WAITING = """
 import sys, time
+from pathlib import Path
 from tgsr.cli import main
 from tgsr.training import _loop
-quick = _loop._Loop._epoch
-def slow(*args):
+quick, begun = _loop._Loop._epoch, []
+def waiting(*args):
+    begun.append(args)
     time.sleep(0.4)
+    while len(begun) > 1 and not Path("pressed").exists():
+        time.sleep(0.1)
     return quick(*args)
-_loop._Loop._epoch = slow
+_loop._Loop._epoch = waiting
 main(sys.argv[1:], prog_name="tgsr")
 """
 TWO = """
@@ -52,7 +57,7 @@ def test_progress_interrupt_and_resume() -> None:
     Path("decay.py").write_text(DECAY)
     ours, theirs = pty.openpty()
     child = subprocess.Popen(
-        [sys.executable, "-c", SLOW, *LONG],
+        [sys.executable, "-c", WAITING, *LONG],
         env={**ENVIRONMENT, "COLUMNS": "120", "TERM": "xterm"},
         stdout=theirs,
         stderr=theirs,
@@ -60,6 +65,7 @@ def test_progress_interrupt_and_resume() -> None:
     os.close(theirs)
     seen = _read_until(ours, "loss ") + _read_until(ours, "k = ")
     child.send_signal(signal.SIGINT)
+    Path("pressed").touch()
     seen += _read_until(ours, None)
     os.close(ours)
     assert child.wait(60) == 130, seen

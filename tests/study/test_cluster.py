@@ -158,6 +158,7 @@ def test_ctrl_c_lets_the_workers_save(client: Any, study: Path) -> None:
     with pytest.raises(KeyboardInterrupt), workers(client=client, folder=study, command=COMMAND) as there:
         run_jobs(jobs_of(runs), there)
     pressing.join()
+    assert not any((run / "lock").exists() for run in runs)
     assert sorted(RunDirectory(run).status().state for run in runs) == ["interrupted", "interrupted", "new", "new"]
     (study / "go").touch()
     with workers(client=client, folder=study, command=COMMAND) as there:

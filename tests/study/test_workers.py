@@ -231,7 +231,7 @@ def test_a_child_that_was_killed_while_idle_is_replaced(study: Path) -> None:
     child = own_slot().child
     assert child is not None
     os.kill(child.pid, signal.SIGKILL)
-    assert gone(child.pid)
+    until(lambda: not child.alive)
     assert carried_out(runs[1]) == "finished"
     assert attempts_of(runs[1]) == Attempts()
 

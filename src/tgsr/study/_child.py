@@ -69,14 +69,9 @@ def stop_holders(paths: Collection[str]) -> set[str]:
     return found
 
 
-def wait_unlocked(paths: Collection[str | os.PathLike[str]], seconds: float) -> list[str]:
-    """Wait until nobody works on `paths`, at most so long; those on which somebody still does."""
-    end = time.monotonic() + seconds
-    while left := [str(path) for path in paths if live_holder(Path(path)) is not None]:
-        if time.monotonic() > end:
-            break
-        time.sleep(0.1)
-    return left
+def locked(paths: Collection[str]) -> bool:
+    """Whether somebody works on one of `paths`."""
+    return any(live_holder(Path(path)) is not None for path in paths)
 
 
 def _seen(where: str) -> RunDirectory:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tgsr._errors import InputError, StorageError, plain
 from tgsr._provenance import package_version
 from tgsr.storage import read_json
-from tgsr.study._child import SAVE_PATIENCE, wait_unlocked
+from tgsr.study._child import SAVE_PATIENCE, locked
 from tgsr.study._schedule import AHEAD
 from tgsr.study._slot import close_idle, stop_runs
 
@@ -183,17 +183,25 @@ class DaskWorkers:
 
     def stop(self, paths: Collection[str], futures: Collection[Any]) -> None:
         """Let the children save a checkpoint; end those that do not."""
+        left, end = set(map(os.path.abspath, paths)), time.monotonic() + SAVE_PATIENCE
         try:
-            self.tell(stop_runs, list(paths))
-            wait_unlocked(paths, SAVE_PATIENCE)
+            while time.monotonic() < end:
+                time.sleep(0.2)  # for the news that what is queued is cancelled: it travels by another way
+                # each only once, as a second signal would not let it save; again for what had begun meanwhile
+                for found in self.tell(stop_runs, list(left)).values():
+                    left -= found
+                if not locked(paths):
+                    break
         finally:  # also at a second Ctrl-C
             self.tell(stop_runs, list(paths), kill=True)
 
-    def tell(self, function: Callable[..., object], *given: Any, **more: Any) -> None:
-        """Call a function on every worker that can be reached."""
+    def tell(self, function: Callable[..., object], *given: Any, **more: Any) -> dict[str, Any]:
+        """Call a function on every worker that can be reached; what they answer."""
         if self.client.status == "running":
             with suppress(OSError, TimeoutError, CancelledError, AttributeError):  # the last: it was lost just now
-                self.client.run(function, *given, on_error="ignore", **more)
+                answers: Any = self.client.run(function, *given, on_error="ignore", **more)
+                return answers
+        return {}
 
     def _gone(self) -> InputError:
         return InputError(
