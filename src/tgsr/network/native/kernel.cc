@@ -59,7 +59,7 @@ ffi::Error forward(ffi::ThreadPool pool, ffi::Buffer<D> weights, ffi::Buffer<D> 
       long(scratch->element_count()) < layout.forward_scratch())
     return ffi::Error::InvalidArgument("arrays do not fit the network");
   const Work<T> work{layout, call.rules, weights.typed_data(), x.typed_data(), coefficients.typed_data()};
-  T *packed = scratch->typed_data(), *rooms = packed + layout.packed();
+  T *packed = scratch->typed_data(), *rooms = packed + layout.packed;
   work.pack(packed);
   share_out(pool, layout.slots, [&](long slot) {
     work.forward(slot, packed, rooms + slot * layout.rows() * layout.widest, outputs->typed_data(), kept->typed_data());
@@ -80,7 +80,7 @@ ffi::Error backward(ffi::ThreadPool pool, ffi::Buffer<D> weights, ffi::Buffer<D>
       long(scratch->element_count()) < layout.backward_scratch())
     return ffi::Error::InvalidArgument("arrays do not fit the network");
   const Work<T> work{layout, call.rules, weights.typed_data(), x.typed_data(), coefficients.typed_data()};
-  T *turned = scratch->typed_data(), *rooms = turned + layout.turned();
+  T *turned = scratch->typed_data(), *rooms = turned + layout.turned;
   work.pack_turned(turned);
   share_out(pool, layout.slots, [&](long slot) {
     work.backward(slot, turned, slopes.typed_data(), kept.typed_data(), rooms + slot * layout.backward_slot(),

@@ -18,7 +18,13 @@ TGSR_INLINE void add_scaled(T* to, T factor, const T* from, long columns) {
 }
 
 template <class T>
+TGSR_INLINE Ahead ahead_of(const T* at, long count) {
+  return {reinterpret_cast<const char*>(at), reinterpret_cast<const char*>(at + count)};
+}
+
+template <class T>
 struct Work {
+  using Layer = typename Layout<T>::Layer;
   const Layout<T>& layout;
   const Rules& rules;
   const T *weights, *x, *coefficients;  // flat; (points, inputs); (points, rules.columns)
@@ -26,37 +32,52 @@ struct Work {
   // ---- padded copies of the weights
 
   void pack(T* to) const {
-    std::fill(to, to + layout.packed(), T(0));
+    std::fill(to, to + layout.packed, T(0));
     for (long l = 0; l < layout.hidden; l++) {
       const auto& layer = layout.layers[l];
-      for (long k = 0; k <= layer.in; k++, to += layer.step)  // the bias follows the matrix, as in the flat vector
-        std::copy_n(weights + layer.weight + k * layer.out, layer.out, to);
+      copy_rows(layer, 0, layer.in + 1, to + layer.packed, layer.step);  // the bias follows the matrix
+      if (l && layer.narrow) turn(layer, layer.full, layer.out, to + narrow_at(l), layout.layers[l - 1].step);
     }
-    turn_last(to);
-  }
-
-  void turn_last(T* to) const {
-    const auto& layer = layout.layers[layout.hidden];
-    for (long m = 0; m < layer.out; m++, to += layout.last().step)
-      for (long k = 0; k < layer.in; k++) to[k] = weights[layer.weight + k * layer.out + m];
+    const auto& output = layout.layers[layout.hidden];
+    turn(output, 0, output.out, to + output.packed, layout.last().step);
   }
 
   void pack_turned(T* to) const {
-    std::fill(to, to + layout.turned(), T(0));
-    const auto& first = layout.layers[0];
-    for (long k = 0; k < first.in; k++, to += first.step)
-      std::copy_n(weights + first.weight + k * first.out, first.out, to);
+    std::fill(to, to + layout.turned, T(0));
+    const auto &first = layout.layers[0], &output = layout.layers[layout.hidden];
+    copy_rows(first, 0, first.in, to + first.turned, first.step);
     for (long l = 1; l < layout.hidden; l++) {
-      const auto& layer = layout.layers[l];
-      const long step = layout.layers[l - 1].step;
-      constexpr long STRIP = 16;  // in strips, so that what is written stays in cache until the line is full
-      for (long k0 = 0; k0 < layer.in; k0 += STRIP)
-        for (long j = 0; j < layer.out; j++)
-          for (long k = k0; k < std::min(k0 + STRIP, layer.in); k++)
-            to[j * step + k] = weights[layer.weight + k * layer.out + j];
-      to += layer.out * step;
+      const auto &layer = layout.layers[l], &below = layout.layers[l - 1];
+      turn(layer, 0, layer.out, to + layer.turned, below.step);
+      if (below.narrow) copy_rows(layer, below.full, below.out, to + layer.turned + layer.out * below.step, layer.step);
     }
-    turn_last(to);
+    turn(output, 0, output.out, to + output.turned, layout.last().step);
+  }
+
+  void copy_rows(const Layer& layer, long from, long end, T* to, long step) const {
+    for (long k = from; k < end; k++, to += step) std::copy_n(weights + layer.weight + k * layer.out, layer.out, to);
+  }
+
+  // Columns `from` to `end` of a matrix as rows.
+  void turn(const Layer& layer, long from, long end, T* to, long step) const {
+    constexpr long STRIP = 16;  // in strips, so that what is written stays in cache until the line is full
+    for (long k0 = 0; k0 < layer.in; k0 += STRIP)
+      for (long j = from; j < end; j++)
+        for (long k = k0; k < std::min(k0 + STRIP, layer.in); k++)
+          to[(j - from) * step + k] = weights[layer.weight + k * layer.out + j];
+  }
+
+  // Where the narrow columns of a layer after the first lie in `packed`, and their sums in a slot's.
+  long narrow_at(long l) const { return layout.layers[l].packed + (layout.layers[l].in + 1) * layout.layers[l].step; }
+
+  // Rows of a layer, of activations or slopes, through a matrix to the columns of another layer.
+  void through(const T* a, const Layer& from, long depth, const T* matrix, const T* narrow, const Layer& to, T* out,
+               long rows, Ahead ahead = {}) const {
+    multiply(a, from.step, matrix, to.step, depth, out, to.step, rows, to.full, ahead);
+    if (!to.narrow) return;
+    for (long i = 0; i < rows; i++)
+      for (long v = to.full; v < to.padded; v += LANES<T>) store(out + i * to.step + v, Vector<T>{});
+    multiply_narrow(a, from.step, narrow, from.step, from.padded, out + to.full, to.step, rows, to.narrow);
   }
 
   // ---- forward
@@ -66,21 +87,21 @@ struct Work {
     for (long b = layout.first_block(slot); b < layout.first_block(slot + 1); b++) {
       const long from = b * layout.block, n = std::min(layout.block, layout.points - from);
       const long rows = n * layout.channels;
-      const T *own = coefficients + from * rules.columns, *weight = packed;
+      const T* own = coefficients + from * rules.columns;
       T* z = kept + b * layout.kept;
       for (long l = 0; l < layout.hidden; l++) {
         const auto& layer = layout.layers[l];
+        const T* weight = packed + layer.packed;
         if (l == 0)
           begin(from, n, weight, z);
         else
-          multiply(room, layout.layers[l - 1].step, weight, layer.step, layer.in, z, layer.step, rows, layer.padded);
-        weight += layer.in * layer.step;
-        activate(rules, n, layer.padded, layer.step, own, weight, z, room);
-        weight += layer.step;
+          through(room, layout.layers[l - 1], layer.in, weight, packed + narrow_at(l), layer, z, rows);
+        activate(rules, n, layer.padded, layer.step, own, weight + layer.in * layer.step, z, room);
         z += layout.rows() * layer.step;
       }
-      const auto& last = layout.last();
-      const T* bias = weights + layout.layers[layout.hidden].bias;
+      const auto &last = layout.last(), &output = layout.layers[layout.hidden];
+      const T* weight = packed + output.packed;
+      const T* bias = weights + output.bias;
       for (long p = 0; p < n; p++)
         for (long c = 0; c < layout.channels; c++)
           for (long m = 0; m < layout.outputs; m++)
@@ -116,33 +137,37 @@ struct Work {
     T* slope = x_here + layout.rows() * layout.widest;
     T* above = slope + layout.rows() * layout.widest;
     T* by_term = above + layout.rows() * layout.widest;
-    const T* turned_last = turned + layout.turned() - layout.outputs * layout.last().step;
+    T* bends = by_term + layout.block * layout.terms * LANES<T>;
+    const Layer& output = layout.layers[layout.hidden];
     for (long b = layout.first_block(slot); b < layout.first_block(slot + 1); b++) {
       const long from = b * layout.block, n = std::min(layout.block, layout.points - from);
       const long rows = n * layout.channels;
       std::fill(by_term, by_term + n * layout.terms * LANES<T>, T(0));
-      const T *z = kept + (b + 1) * layout.kept, *weight = turned_last;
-      T* sum_at = sums + layout.packed() - layout.outputs * layout.last().step;
+      const T* z = kept + (b + 1) * layout.kept;
       for (long l = layout.hidden - 1; l >= 0; l--) {
         const auto& layer = layout.layers[l];
         z -= layout.rows() * layer.step;
         if (l == layout.hidden - 1) {
-          seed(from, n, slopes, turned_last, slope);
+          seed(from, n, slopes, turned + output.turned, slope);
         } else {
           const auto& next = layout.layers[l + 1];
-          weight -= next.out * layer.step;
-          const Ahead ahead{reinterpret_cast<const char*>(z), reinterpret_cast<const char*>(z + rows * layer.step)};
-          multiply(above, next.step, weight, layer.step, next.out, slope, layer.step, rows, layer.padded, ahead);
+          const T *matrix = turned + next.turned, *narrow = matrix + next.out * layer.step;
+          through(above, next, next.out, matrix, narrow, layer, slope, rows, ahead_of(z, rows * layer.step));
         }
-        T* bias = sum_at - layer.step - (l == layout.hidden - 1 ? 0 : layout.layers[l + 1].step * (layer.out + 1));
-        pull_back(rules, n, layer.padded, layer.step, coefficients + from * rules.columns, z, slope, x_here, bias,
-                  by_term);
+        pull_back(rules, n, layer.padded, layer.step, coefficients + from * rules.columns, z, slope, x_here,
+                  sums + layer.packed + layer.in * layer.step, by_term, bends);
         if (l == layout.hidden - 1) {
-          end(from, n, slopes, x_here, sum_at, sums + layout.packed());
+          end(from, n, slopes, x_here, sums + output.packed, sums + layout.packed);
         } else {
           const auto& next = layout.layers[l + 1];
-          sum_at -= next.step * (layer.out + 1);
-          add_outer(x_here, layer.step, above, next.step, rows, sum_at, next.step, layer.out, next.padded);
+          // The next block begins where no product has asked for its rows.
+          const long end = l == 0 && b + 1 < layout.first_block(slot + 1) ? layout.rows() * layout.last().step : 0;
+          const T* begin = kept + (b + 2) * layout.kept - end;
+          add_outer(x_here, layer.step, above, next.step, rows, sums + next.packed, next.step, layer.out, next.full,
+                    ahead_of(begin, end));
+          if (next.narrow)  // turned, so that vectors are full again
+            add_outer(above + next.full, next.step, x_here, layer.step, rows, sums + narrow_at(l + 1), layer.step,
+                      next.narrow, layer.padded);
         }
         std::swap(slope, above);
       }
@@ -203,20 +228,24 @@ struct Work {
   // the first slot, whose sums take in those of the others.
   void gather(long l, T* first, T* gradient) const {
     const auto& layer = layout.layers[l];
-    T* from = first;
-    for (long i = 0; i < std::min(l, layout.hidden); i++) from += (layout.layers[i].in + 1) * layout.layers[i].step;
-    const bool is_last = l == layout.hidden;
-    const long length = is_last ? layout.sums() - (from - first) : (layer.in + 1) * layer.step;
-    for (long s = 1; s < layout.slots; s++) add_scaled(from, T(1), from + s * layout.backward_slot(), length);
-    if (!is_last) {
-      for (long k = 0; k <= layer.in; k++)
-        std::copy_n(from + k * layer.step, layer.out, gradient + layer.weight + k * layer.out);
+    T* from = first + layer.packed;
+    const bool is_output = l == layout.hidden;
+    const long end = is_output ? layout.sums() : layout.layers[l + 1].packed;
+    for (long s = 1; s < layout.slots; s++)
+      add_scaled(from, T(1), from + s * layout.backward_slot(), end - layer.packed);
+    T* to = gradient + layer.weight;
+    if (is_output) {
+      turn_back(from, layout.last().step, layer, 0, to);
+      std::copy_n(first + layout.packed, layer.out, gradient + layer.bias);
       return;
     }
-    for (long m = 0; m < layer.out; m++) {
-      for (long k = 0; k < layer.in; k++) gradient[layer.weight + k * layer.out + m] = from[m * layout.last().step + k];
-      gradient[layer.bias + m] = first[layout.packed() + m];
-    }
+    for (long k = 0; k <= layer.in; k++) std::copy_n(from + k * layer.step, layer.out, to + k * layer.out);
+    if (l && layer.narrow) turn_back(first + narrow_at(l), layout.layers[l - 1].step, layer, layer.full, to);
+  }
+
+  void turn_back(const T* rows, long step, const Layer& layer, long column, T* to) const {
+    for (long k = 0; k < layer.in; k++)
+      for (long j = column; j < layer.out; j++) to[k * layer.out + j] = rows[(j - column) * step + k];
   }
 };
 

@@ -61,7 +61,7 @@ TGSR_INLINE void store(T* at, Vector<T> v) {
 
 template <class T>
 TGSR_INLINE Vector<T> all(T a) {
-  return Vector<T>{} + a;
+  return a - Vector<T>{};  // a plain broadcast; a + 0 would be an addition, since it turns -0 into 0
 }
 
 // The sum of the lanes, halves first: a fixed order.
@@ -72,6 +72,30 @@ TGSR_INLINE T sum(Vector<T> v) {
   for (int half = LANES<T> / 2; half; half /= 2)
     for (int i = 0; i < half; i++) part[i] += part[i + half];
   return part[0];
+}
+
+// Four vectors to the sums of each: out[j] = sum of the lanes of v[j]. Lanes are paired, four by four, and then folded.
+template <class T>
+TGSR_INLINE void sums_of_four(const Vector<T>* v, T* out) {
+  typedef typename Lane<T>::Bits Bits;
+  constexpr int L = LANES<T>;
+  Bits even, odd, low, high;
+  for (int i = 0; i < L; i++) {
+    const int four = i & ~3, j = i & 3;
+    even[i] = four + j / 2 + (j & 1) * L;
+    odd[i] = even[i] + 2;
+    low[i] = four + (j & 1) + (j / 2) * L;
+    high[i] = low[i] + 2;
+  }
+  const Vector<T> first = __builtin_shuffle(v[0], v[1], even) + __builtin_shuffle(v[0], v[1], odd);
+  const Vector<T> second = __builtin_shuffle(v[2], v[3], even) + __builtin_shuffle(v[2], v[3], odd);
+  Vector<T> total = __builtin_shuffle(first, second, low) + __builtin_shuffle(first, second, high);
+  for (int half = L / 2; half >= 4; half /= 2) {
+    Bits other;
+    for (int i = 0; i < L; i++) other[i] = i ^ half;
+    total += __builtin_shuffle(total, other);
+  }
+  std::memcpy(out, &total, 4 * sizeof(T));
 }
 
 // tanh x = e / (e + 2) with e = exp(2x) - 1. With 2x = n ln 2 + r and |r| <= ln(2)/2,
