@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from tgsr.network._native import propagate_native, serves
+from tgsr.network._native import propagate_flat, serves
 from tgsr.network._propagate import Channels, Operator, Tape, propagate
 from tgsr.network._surrogate import Surrogate
 from tgsr.problem._fields import Index
@@ -33,7 +33,7 @@ def tapes_of(surrogate: Surrogate, theta: jax.Array, asks: Sequence[Ask], engine
         for net, channels in surrogate.needs(ask.wanted).items():
             structure = tuple(tuple(operator) for operator in ask.operators.get(net, ()))
             together.setdefault((net, channels, structure), []).append(number)
-    layers = surrogate.layers(theta)
+    layers, weights = surrogate.layers(theta), [surrogate.flat(theta, n) for n in range(len(surrogate.nets))]
     out: list[dict[int, Tape]] = [{} for _ in asks]
     for (net, channels, structure), numbers in together.items():
         seen, name = surrogate.nets[net].inputs, surrogate.nets[net].mlp.activation
@@ -43,7 +43,7 @@ def tapes_of(surrogate: Surrogate, theta: jax.Array, asks: Sequence[Ask], engine
             for i, operator in enumerate(structure)
         ]
         if engine == "native" and serves(name, channels, len(structure)):
-            tape = propagate_native(layers[net], x, channels, operators)
+            tape = propagate_flat(weights[net], surrogate.nets[net].widths, x, channels, operators)
         else:
             tape = propagate(layers[net], x, channels, name, operators)
         at = 0

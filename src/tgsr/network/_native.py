@@ -38,11 +38,24 @@ def propagate_native(
     found: Library | None = None,
 ) -> Tape:
     """Channels and operators of a tanh network's outputs at points x, as `propagate` gives them (no layer inputs)."""
+    widths = (layers[0][0].shape[0], *(weight.shape[1] for weight, _ in layers))
+    weights = jnp.concatenate([jnp.ravel(array) for layer in layers for array in layer])
+    return propagate_flat(weights, widths, x, channels, operators, found)
+
+
+def propagate_flat(
+    weights: jax.Array,
+    widths: tuple[int, ...],
+    x: jax.Array,
+    channels: Channels,
+    operators: Sequence[Operator] = (),
+    found: Library | None = None,
+) -> Tape:
+    """The same from one vector of weights, every layer's matrix and bias in order, so that slopes of several passes are
+    added in one piece; `widths` are those of inputs, hidden layers and outputs."""
     structure = tuple(tuple(operator) for operator in operators)
     columns = [coefficient for operator in operators for coefficient in operator.values()]
     coefficients = jnp.stack(columns, axis=1) if columns else jnp.zeros((len(x), 0), x.dtype)
-    widths = (layers[0][0].shape[0], *(weight.shape[1] for weight, _ in layers))
-    weights = jnp.concatenate([jnp.ravel(array) for layer in layers for array in layer])
     outputs = passes(library() if found is None else found, widths, channels, structure)(weights, x, coefficients)
     n = len(channels)
     return Tape({index: outputs[i] for i, index in enumerate(channels)}, tuple(outputs[n:]), ())

@@ -35,10 +35,14 @@ class Net:
     positive: bool = False  # the output passes through softplus (unknown fields of known sign)
 
     @property
+    def widths(self) -> tuple[int, ...]:
+        """Of inputs, hidden layers and outputs."""
+        return (len(self.axes), *self.mlp.widths, len(self.fields))
+
+    @property
     def shapes(self) -> list[tuple[int, int]]:
         """(inputs, outputs) of every linear layer."""
-        sizes = [len(self.axes), *self.mlp.widths, len(self.fields)]
-        return list(itertools.pairwise(sizes))
+        return list(itertools.pairwise(self.widths))
 
     def inputs(self, x: jax.Array) -> jax.Array:
         """Physical coordinates (points, d) as the network sees them."""
@@ -132,12 +136,22 @@ class Surrogate:
 
     def layers(self, theta: jax.Array) -> list[list[Layer]]:
         """The layers of every network, low-rank updates added."""
-        arrays = iter(theta[at : at + math.prod(shape)].reshape(shape) for _, at, shape in self._slices)
+        # Split, not sliced: the way back is one concatenation, where slices would be padded and added one by one.
+        pieces = jnp.split(theta, [at for _, at, _ in self._slices[1:]])
+        arrays = iter(piece.reshape(shape) for piece, (_, _, shape) in zip(pieces, self._slices, strict=True))
         layers = [[(next(arrays), next(arrays)) for _ in net.shapes] for net in self.nets]
-        for number, (left, right) in enumerate(self.low_rank(theta)):
+        for number, _ in enumerate(self.low_rank_shapes):
             weight, bias = layers[0][number]
-            layers[0][number] = weight + left @ right, bias
+            layers[0][number] = weight + next(arrays) @ next(arrays), bias
         return layers
+
+    def flat(self, theta: jax.Array, number: int) -> jax.Array:
+        """The weights and biases of one network in a row, as they stand in theta; low-rank updates added."""
+        if number == 0 and self.rank:
+            return jnp.concatenate([jnp.ravel(array) for layer in self.layers(theta)[0] for array in layer])
+        sizes = [sum((n_in + 1) * n_out for n_in, n_out in net.shapes) for net in self.nets]
+        start = sum(sizes[:number])
+        return jnp.split(theta, [start, start + sizes[number]])[1]
 
     def low_rank(self, theta: jax.Array) -> list[tuple[jax.Array, jax.Array]]:
         """(A, B) of every linear layer of the fields' network; none without a rank."""
