@@ -131,8 +131,9 @@ def propagate(
         z = _probed(z, None if probes is None else probes[number])
         h = jnp.stack(activate(z, channels, operators, phi))
         kept.append(h)
-        product = (h.reshape(-1, h.shape[-1]) @ weight).reshape(*h.shape[:2], weight.shape[1])
-        z = [product[0] + bias, *(product[i] for i in range(1, len(h)))]
+        # Split, not sliced: the way back is one concatenation, where slices would be padded and added one by one.
+        value, *others = jnp.split(h.reshape(-1, h.shape[-1]) @ weight, len(h))
+        z = [value + bias, *others]
     z = _probed(z, None if probes is None else probes[-1])
     return Tape(
         {index: z[i] for i, index in enumerate(channels)},  # type: ignore[misc]
