@@ -132,7 +132,7 @@ def propagate(
         h = jnp.stack(activate(z, channels, operators, phi))
         kept.append(h)
         # Split, not sliced: the way back is one concatenation, where slices would be padded and added one by one.
-        value, *others = jnp.split(h.reshape(-1, h.shape[-1]) @ weight, len(h))
+        value, *others = jnp.split(_product(h.reshape(-1, h.shape[-1]), weight), len(h))
         z = [value + bias, *others]
     z = _probed(z, None if probes is None else probes[-1])
     return Tape(
@@ -140,6 +140,26 @@ def propagate(
         tuple(z[len(channels) :]),  # type: ignore[arg-type]
         tuple(kept),
     )
+
+
+def _product(rows: jax.Array, weight: jax.Array) -> jax.Array:
+    """rows @ weight, with the fastest way back that XLA has on a processor."""
+    return _turning_product(rows, weight) if rows.dtype == jnp.float64 else rows @ weight
+
+
+@jax.custom_jvp
+def _turning_product(rows: jax.Array, weight: jax.Array) -> jax.Array:
+    return rows @ weight
+
+
+@_turning_product.defjvp
+def _product_jvp(
+    primals: tuple[jax.Array, jax.Array], tangents: tuple[jax.Array, jax.Array]
+) -> tuple[jax.Array, jax.Array]:
+    (rows, weight), (by_rows, by_weight) = primals, tangents
+    # The way back is rows^T slopes, for which XLA has half the speed in float64 unless rows lie turned in memory.
+    turned = jax.lax.optimization_barrier(rows.T)
+    return rows @ weight, by_rows @ weight + jax.lax.dot_general(turned, by_weight, (((0,), (0,)), ((), ())))
 
 
 def _probed(z: list[jax.Array | None], probe: jax.Array | None) -> list[jax.Array | None]:
