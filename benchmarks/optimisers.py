@@ -38,6 +38,7 @@ LONG = 10**6  # outer epochs: the budget ends a run
 
 OPTIMISERS: dict[str, Callable[[], Any]] = {
     "lm": lambda: tgsr.LevenbergMarquardt(LONG, stopping=NEVER),
+    "lm-accelerated": lambda: tgsr.LevenbergMarquardt(LONG, accelerate=True, stopping=NEVER),
     "lm-hold-0": lambda: tgsr.LevenbergMarquardt(LONG, hold=0, stopping=NEVER),
     "lm-eliminate": lambda: tgsr.LevenbergMarquardt(LONG, eliminate=True, stopping=NEVER),
     "lm-eliminate-hold-0": lambda: tgsr.LevenbergMarquardt(LONG, hold=0, eliminate=True, stopping=NEVER),
