@@ -23,8 +23,7 @@ Probes = list[dict[int, list[jax.Array]]]  # per point set, network and layer
 def weighted_rows(objective: Objective, theta: jax.Array, block: Batch, controls: Controls) -> jax.Array:
     """All rows of a block, scaled so that the loss is their sum of squares."""
     parts, out = 0, []
-    for number, batch in enumerate(block):
-        rows = objective.term_rows(number, theta, batch, controls)
+    for batch, rows in zip(block, objective.rows(theta, block, controls), strict=True):
         for row in rows:
             out.append(jnp.sqrt(controls.weights[parts] * batch.share) * row)
             parts += 1

@@ -14,23 +14,27 @@ from jax.scipy.linalg import cho_solve
 from tgsr.loss import Batch, Controls, Objective, weighted_rows
 from tgsr.optimiser._linearised import Damped, Linearised
 
+REACH = 0.1  # of the step, to either side, over which the rows' bending is seen
 MOST = 0.75  # of the step's length that its acceleration may have: beyond, the series means nothing
 
 
 def bending(
     objective: Objective, theta: jax.Array, step: jax.Array, batch: Batch, controls: Controls, backward: bool
 ) -> jax.Array:
-    """The second derivative r'' of all rows along a step; `backward`: J^T r'' instead, block by block."""
+    """The second derivative r'' of all rows along a step; `backward`: J^T r'' instead, block by block.
+
+    By central differences: the step is long enough that rounding does not matter, an error of a percent in a
+    correction does not either, and two more evaluations compile in a fraction of the time of a second derivative.
+    """
 
     def block_bending(block: Batch) -> jax.Array:
         def rows(theta: jax.Array) -> jax.Array:
             return weighted_rows(objective, theta, block, controls)
 
-        def slope(theta: jax.Array) -> jax.Array:
-            return jax.jvp(rows, (theta,), (step,))[1]
-
-        bent = jax.jvp(slope, (theta,), (step,))[1]
-        return jax.vjp(rows, theta)[1](bent)[0] if backward else bent
+        ahead, behind = jax.lax.map(lambda share: rows(theta + share * step), jnp.asarray([REACH, -REACH]))
+        here, pull_back = jax.vjp(rows, theta) if backward else (rows(theta), None)
+        bent = (ahead - 2.0 * here + behind) / REACH**2
+        return bent if pull_back is None else pull_back(bent)[0]
 
     if not backward:
         return jax.lax.scan(lambda c, block: (c, block_bending(block)), None, batch)[1].reshape(-1)

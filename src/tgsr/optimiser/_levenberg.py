@@ -18,7 +18,6 @@ from tgsr.optimiser._elimination import eliminated, projected, settled
 from tgsr.optimiser._linearised import Linearised, factorised, linearise, solve_step
 from tgsr.optimiser._program import Program
 
-
 TRIAL, ACCELERATION = 1, 2  # closures
 # An accelerated step nearly always gains more than the linear model predicts, which says little about the next one.
 CAUTIOUS_SHRINK = 1.0 / 3.0
