@@ -9,8 +9,9 @@ seconds do, and count only as ratios within one quiet run. From scratch, the pap
 paper's points.
 
 The long-run value of a seed is the parameter error where its loss is lowest over all optimisers in the folder that
-minimise it: all but `best`, whose loss is balanced by the noise of the readings. A run has arrived from the first step on after which its error stays within 1.1 times that value; `loss` is the same question
-asked of the loss at 1.01 times the lowest. Both are told by whoever knows the truth, never by a run.
+minimise it: all but `best`, whose loss is balanced by the noise of the readings. A run has arrived from the first step
+on after which its error stays within 1.1 times that value; `loss` is the same question asked of the loss at 1.01 times
+the lowest. Both are told by whoever knows the truth, never by a run.
 """
 
 from __future__ import annotations
@@ -175,15 +176,17 @@ def table(runs: dict[str, Any]) -> list[dict[str, Any]]:
     return out
 
 
-COLUMNS = "arrived steps closures seconds|loss steps|loss closures|loss seconds|lost|end|long-run|field|wall|ms per closure|mebibytes"
+COLUMNS = (
+    "arrived", "steps", "closures", "seconds", "loss steps", "loss closures", "loss seconds", "lost", "end",
+    "long-run", "field", "wall", "ms per closure", "mebibytes",
+)  # fmt: skip
 
 
 def show(rows: list[dict[str, Any]]) -> None:
     """The table on the screen."""
-    columns = [c for part in COLUMNS.split("|") for c in (part.split() if part.startswith("arrived") else [part])]
-    print(f"{'task/network/share/optimiser':58}" + "".join(f"{c:>15}" for c in columns))
+    print(f"{'task/network/share/optimiser':58}" + "".join(f"{c:>15}" for c in COLUMNS))
     for row in rows:
-        cells = [f"{row['arrived']}/{len(row['seeds'])}", *(f"{row[c]:.4g}" for c in columns[1:])]
+        cells = [f"{row['arrived']}/{len(row['seeds'])}", *(f"{row[c]:.4g}" for c in COLUMNS[1:])]
         print(f"{row['run']:58}" + "".join(f"{c:>15}" for c in cells))
 
 
