@@ -8,12 +8,7 @@ from typing import ClassVar
 from tgsr._errors import InputError, plain
 from tgsr.loss import Objective, affine_unknowns
 from tgsr.optimiser import Program, levenberg, matrix_free
-from tgsr.training._checks import UNSEEN, Stopping, whole
-
-
-def _checked_hold(hold: object) -> None:
-    if isinstance(hold, bool) or not isinstance(hold, int) or not 0 <= hold <= 10**9:
-        raise InputError(f"hold is {plain(hold, 40)!r}", field="hold", remedy="Give a whole number from 0")
+from tgsr.training._checks import UNSEEN, Stopping, checked_hold, whole
 
 
 @dataclass(frozen=True)
@@ -42,7 +37,7 @@ class LevenbergMarquardt:
 
     def __post_init__(self) -> None:
         whole(self, "epochs", "inner")
-        _checked_hold(self.hold)
+        checked_hold(self.hold)
         for option in ("eliminate", "accelerate"):
             if not isinstance(getattr(self, option), bool):
                 raise InputError(
@@ -98,7 +93,7 @@ class MatrixFreeLM:
 
     def __post_init__(self) -> None:
         whole(self, "epochs", "inner", "sample", "iterations")
-        _checked_hold(self.hold)
+        checked_hold(self.hold)
 
     def program(self, objective: Objective, rows: int) -> Program:
         """The compiled steps."""
