@@ -147,7 +147,8 @@ def _about(results: Results) -> str:
     return paragraph(
         "`python benchmarks/engines.py` measures this again, each rival in an environment of its own, and writes this "
         f"section. {here['processor'].split(' [')[0]}, {here['threads']} threads, wall time in milliseconds, medians "
-        f"over rounds in which everybody takes a turn. Load of the machine before the parts: {loads} (a quiet one: under 0.3)."
+        f"over rounds in which everybody takes a turn. Load of the machine before the parts: {loads} "
+        "(a quiet one: under 0.3)."
     )
 
 
@@ -194,7 +195,8 @@ def _flop_rate(rivals: Results) -> str:
     return paragraph(
         f"The products of this closure are {flops:.1f} GFLOP: three passes of every row through every weight matrix "
         f"but the first. Two threads reach {peaks} GFLOP/s of multiply-adds in registers (float32 and float64, "
-        f"measured in the same rounds). The whole closure runs at {native} of that peak with `native`, at {jax} with `jax`."
+        f"measured in the same rounds). The whole closure runs at {native} of that peak "
+        f"with `native`, at {jax} with `jax`."
     )
 
 

@@ -6,6 +6,7 @@ import argparse
 import itertools
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -104,11 +105,11 @@ def closure(case: str, points: int, precision: str, engine: str) -> tgsr.Closure
     return tgsr.closure(PROBLEMS[case](points), network=network, training=training, precision=precision, engine=engine)
 
 
-def drawn(case: str, points: int) -> dict[str, np.ndarray]:
+def drawn(case: str, points: int) -> dict[str, Any]:
     """All arrays of a case, in float64."""
     made = closure(case, points, "float64", "jax")
     rng = np.random.default_rng(2)
-    out: dict[str, np.ndarray] = {"case": np.array(case)}
+    out: dict[str, Any] = {"case": np.array(case)}
     sizes = [made.points["interior"].shape[1], *HIDDEN[case], len(PROBLEMS[case](16).fields)]
     for number, (before, after) in enumerate(itertools.pairwise(sizes)):
         edge = np.sqrt(6.0 / (before + after))
