@@ -7,7 +7,9 @@
 
 The first call makes a virtual environment for each rival in `build/rivals`. Times are wall time of two threads, medians
 over rounds in which everybody evaluates in turn, always the second of two evaluations. It writes the results, the
-figure, and the section "Measured" of `docs/engine.md`; it returns 1 if a bar is missed.
+figure, and the section "Measured" of `docs/engine.md`; it returns 1 if a bar is missed. While other processes compute,
+times mean nothing (OpenMP's threads wait for each other): the documentation is then left alone, unless `--busy` is
+given.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -34,7 +37,7 @@ from tgsr.storage import read_json, write_json
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "engines.json"
 PRECISIONS = ("float64", "float32")  # the first gives the gradient that all are compared with
-BUSY = 0.3
+BUSY = 0.3  # cores that others may use
 
 
 def gradients(there: dict[str, Any], folder: Path) -> dict[str, np.ndarray]:
@@ -145,6 +148,18 @@ def memory(quick: bool, rounds: int) -> dict[str, Any]:
 PARTS = {"rivals": rivals, "cases": cases, "scaling": scaling, "memory": memory}
 
 
+def others(seconds: float = 2.0) -> float:
+    """Cores that other processes use while this one waits."""
+
+    def worked() -> float:
+        ticks = [int(number) for number in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+        return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+
+    before = worked()
+    time.sleep(seconds)
+    return round((worked() - before) / seconds, 2)
+
+
 def machine() -> dict[str, Any]:
     """What the numbers belong to."""
     compiler = subprocess.run(["g++", "-dumpfullversion"], capture_output=True, text=True, check=False)
@@ -165,6 +180,7 @@ def main() -> int:
     parser.add_argument("--part", nargs="+", choices=tuple(PARTS), default=list(PARTS), help="Measure only these.")
     parser.add_argument("--rounds", type=int, default=9, help="Rounds of each comparison.")
     parser.add_argument("--quick", action="store_true", help="Small sizes and one round; keeps nothing.")
+    parser.add_argument("--busy", action="store_true", help="Write the documentation from a busy machine too.")
     parser.add_argument("--render", action="store_true", help="Measure nothing.")
     parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="Where the results are.")
     given = parser.parse_args()
@@ -178,20 +194,27 @@ def main() -> int:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
         prepared(COMPETITORS)
         for part in given.part:
-            before = os.getloadavg()[0]
-            print(f"{part}: load {before:.2f}" + (", busy with other work" if before > BUSY else ""), flush=True)
+            load, busy = [os.getloadavg()[0]], [others()]
+            print(f"{part}: load {load[0]:.2f}, others use {busy[0]:.2f} cores", flush=True)
             found = PARTS[part](given.quick, 1 if given.quick else given.rounds)
-            kept[part] = {"load": [before, os.getloadavg()[0]], "found": found}
+            load.append(os.getloadavg()[0])
+            busy.append(others())
+            kept[part] = {"load": load, "others": busy, "found": found}
             if not given.quick:
                 given.json.parent.mkdir(parents=True, exist_ok=True)
                 write_json(given.json, kept)
     if given.quick:
         return 0
+    if not kept:
+        sys.exit("Nothing was measured yet.")
     print(report.section(kept))
     rows = report.bars(kept)
     for what, value, bar, met in rows:
         print(f"{what:<60} {value:>12}   bar {bar:>10}   {'met' if met else 'MISSED'}")
-    if given.json == RESULTS:
+    disturbed = max(max(kept[part]["others"]) for part in PARTS if part in kept) > BUSY
+    if disturbed and not given.busy:
+        print("Other processes were busy: the documentation stays as it is (--busy writes it all the same).")
+    elif given.json == RESULTS:
         publish(kept, ROOT / "docs")
     return 0 if all(met for *_, met in rows) else 1
 

@@ -143,12 +143,12 @@ def drawable(results: Results) -> bool:
 
 def _about(results: Results) -> str:
     here = results["machine"]
-    loads = ", ".join(f"{results[part]['load'][0]:.1f}" for part in PARTS if part in results)
+    others = max(max(results[part]["others"]) for part in PARTS if part in results)
     return paragraph(
         "`python benchmarks/engines.py` measures this again, each rival in an environment of its own, and writes this "
         f"section. {here['processor'].split(' [')[0]}, {here['threads']} threads, wall time in milliseconds, medians "
-        f"over rounds in which everybody takes a turn. Load of the machine before the parts: {loads} "
-        "(a quiet one: under 0.3)."
+        f"over rounds in which everybody takes a turn. Before and after the parts, other processes used "
+        f"{others:.2f} cores at most."
     )
 
 

@@ -149,6 +149,7 @@ def main() -> None:
     check(made, work)
     names = [entry.removeprefix("unknown.") for entry in made.entries if entry.startswith("unknown.")]
     theta = made.theta(work.layers, dict(zip(names, work["unknowns"], strict=True)))
+    del work  # the points of others should not count as memory of ours
     label = engine_label(made.objective.engine)
     serve(lambda: made(theta), lambda found: found, "jax", "jaxlib", "numpy", tgsr=tgsr.__version__, engine=label)
 
