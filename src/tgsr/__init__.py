@@ -37,7 +37,7 @@ _WHERE = {
     "tgsr.study._results": ("StudyResults",),
     "tgsr.study._spec": ("Study",),
     "tgsr.methods": (
-        "AdaptOnly", "BitFit", "Full", "L2SP", "Lightweight", "LinearHead", "LoRA", "MagnitudeDecay", "Method",
+        "AdaptOnly", "BitFit", "Full", "Grow", "L2SP", "Lightweight", "LinearHead", "LoRA", "MagnitudeDecay", "Method",
         "Partial", "Prepared", "RandomDecay", "RandomReset", "ScoreShuffled", "Scratch", "Setting", "Sfp", "Tgsr",
         "TgsrOptions", "TlGpinn", "copied", "gate_check",
     ),

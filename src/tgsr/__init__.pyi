@@ -23,6 +23,7 @@ from tgsr.methods import L2SP as L2SP
 from tgsr.methods import AdaptOnly as AdaptOnly
 from tgsr.methods import BitFit as BitFit
 from tgsr.methods import Full as Full
+from tgsr.methods import Grow as Grow
 from tgsr.methods import Lightweight as Lightweight
 from tgsr.methods import LinearHead as LinearHead
 from tgsr.methods import LoRA as LoRA

@@ -19,7 +19,7 @@ from tgsr.network._saved import SavedNetwork
 from tgsr.problem import Problem
 from tgsr.problem._names import nearest
 from tgsr.storage import RunDirectory, npz_bytes
-from tgsr.training import Training, as_training
+from tgsr.training import SMALL, Training, as_training
 
 WIDTHS = {1: (20, 20), 2: (20, 20, 20), 3: (24, 24, 24)}  # hidden widths by number of coordinates
 
@@ -64,10 +64,10 @@ def solve_request(
 ) -> Request:
     """What `solve` would run."""
     _checked(problem, network, seed)
-    mlp = network or default_network(problem)
-    return Request(
-        problem, None, as_method("scratch"), mlp, as_training(training), None, int(seed), checked_engine(engine)
-    )
+    mlp, asked = network or default_network(problem), as_training(training)
+    grows = not asked.phases and mlp.size(len(problem.domain.names), len(problem.fields)) > SMALL
+    method = as_method("grow" if grows else "scratch")
+    return Request(problem, None, method, mlp, asked, None, int(seed), checked_engine(engine))
 
 
 def default_network(problem: Problem) -> MLP:

@@ -83,7 +83,7 @@ PHASES = (
     tgsr.LevenbergMarquardt(9, 3),  # as long as the matched budget makes it: compiled already
     tgsr.LBFGS(1, 20, 50, 0.1, Stopping(0.0, 1)),  # the adaptation's: compiled already
     tgsr.MatrixFreeLM(2, 3, hold=0, sample=9, iterations=4),
-    tgsr.SSBroyden(2, 5),
+    tgsr.SSBroyden(2, 5, hold=0),
     tgsr.Adam(2, 5),
     tgsr.SOAP(2, 5, every=3),
     tgsr.PaperLBFGS(2, 5, 5),

@@ -19,7 +19,7 @@ from tgsr.loss import Batch, Controls, Objective, affine_unknowns, build_objecti
 from tgsr.network._propagate import MLP
 from tgsr.optimiser import RUNNING, levenberg, row_count
 from tgsr.optimiser._elimination import best_change, projected, settled
-from tgsr.optimiser._linearised import linearise, solve_step
+from tgsr.optimiser._linearised import factorised, linearise, solve_step
 from tgsr.problem._unknowns import Transform
 
 X = np.linspace(0.0, 1.0, 11)
@@ -108,11 +108,12 @@ def test_the_projected_step_is_the_joint_one_without_damping_of_the_unknowns(wid
     joint = -np.linalg.solve(jacobian.T @ jacobian + np.diag(diagonal + strength), gradient)
     chosen = jnp.ones(2)
     for space in (False, True):
-        step = fast(
-            lambda c, space=space: solve_step(
-                projected(linearise(objective, theta, batch, c, space), chosen), theta, jnp.asarray(damping), c
-            )
-        )(controls)
+
+        def one_step(c: Controls, space: bool = space) -> jax.Array:
+            linear = projected(linearise(objective, theta, batch, c, space), chosen)
+            return solve_step(linear, factorised(linear, jnp.asarray(damping), c), theta, c)
+
+        step = fast(one_step)(controls)
         np.testing.assert_allclose(step[:-2], joint[:-2], rtol=1e-6, atol=1e-7 * np.abs(joint[:-2]).max())
         assert not np.any(step[-2:])
         assert not np.any(step[jnp.asarray([1, 5])])

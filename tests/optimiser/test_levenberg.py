@@ -17,7 +17,8 @@ from tgsr._random import stream
 from tgsr.loss import Batch, Controls, Objective, build_objective, weighted_jacobian
 from tgsr.network._propagate import MLP
 from tgsr.optimiser import NON_FINITE, RUNNING, STUCK, levenberg, row_count
-from tgsr.optimiser._linearised import linearise, solve_step
+from tgsr.optimiser._acceleration import accelerated
+from tgsr.optimiser._linearised import factorised, linearise, solve_step
 
 T = np.linspace(0.0, 1.0, 9)
 Y = 0.3 + 0.7 * T + 0.05 * np.random.default_rng(2).normal(size=T.size)
@@ -36,7 +37,8 @@ def fast(function: Callable[..., Any]) -> Callable[..., Any]:
 @functools.cache
 def step(objective: Objective, residual_space: bool) -> Callable[..., jax.Array]:
     def one(theta: jax.Array, batch: Batch, damping: jax.Array, controls: Controls) -> jax.Array:
-        return solve_step(linearise(objective, theta, batch, controls, residual_space), theta, damping, controls)
+        linear = linearise(objective, theta, batch, controls, residual_space)
+        return solve_step(linear, factorised(linear, damping, controls), theta, controls)
 
     return fast(one)
 
@@ -121,12 +123,70 @@ def test_one_undamped_step_solves_linear_least_squares(linear: tuple[Objective, 
     assert float(jnp.abs(flat).max()) < 1e-8 * float(jnp.abs(slope).max())
 
 
-def test_descends_freezes_and_says_when_it_is_stuck(linear: tuple[Objective, Batch]) -> None:
+@pytest.mark.parametrize("residual_space", [False, True])
+def test_acceleration_takes_the_bend_out_of_what_the_weights_can_reach(residual_space: bool) -> None:
+    """Along theta + t d + t^2 a / 2, with a undamped, J^T of the rows has no second derivative."""
+    problem = tp.Problem(
+        coordinates={"t": (0.0, 1.0)},
+        fields=["x"],
+        unknowns=[tp.Unknown("a", guess=1.0)],
+        residuals=[lambda x, a: x.t - a * x],
+        data=[tp.Data({"t": T}, {"x": Y}, noise=0.05)],
+    )
+    objective = build_objective(problem, MLP((5,)), tp.Points(interior=10), blocks=2)
+    batch, theta = objective.draw(0), start_of(objective)
+    mask = np.zeros(objective.surrogate.size)
+    mask[[3, 7, 9, 12, -1]] = 1.0
+    controls = controls_of(objective, mask)
+    direction = jnp.asarray(1e-3 * mask * np.random.default_rng(5).normal(size=mask.size))
+
+    @fast
+    def path() -> tuple[jax.Array, ...]:
+        linear = linearise(objective, theta, batch, controls, residual_space)
+        end = accelerated(
+            objective, linear, factorised(linear, jnp.asarray(1e-11), controls), theta, direction, batch, controls
+        )
+        bend = end - direction  # a / 2
+        flat = linearise(objective, theta, batch, controls, residual_space=True)
+
+        def rows(move: jax.Array) -> jax.Array:
+            return linearise(objective, theta + move, batch, controls, residual_space=True).rows
+
+        h = 0.5
+        curved = rows(h * direction + h**2 * bend) - 2.0 * rows(jnp.zeros_like(theta))
+        curved += rows(-h * direction + h**2 * bend)
+        straight = rows(h * direction) - 2.0 * rows(jnp.zeros_like(theta)) + rows(-h * direction)
+        return flat.jacobian.T @ curved, flat.jacobian.T @ straight, end
+
+    curved, straight, end = map(np.asarray, path())
+    assert np.abs(curved).max() < 1e-3 * np.abs(straight).max()
+    assert not np.any(end[mask == 0])
+
+
+def test_a_bend_too_sharp_to_follow_is_left_out(linear: tuple[Objective, Batch]) -> None:
+    objective, batch = linear
+    theta, controls = start_of(objective), controls_of(objective, np.ones(objective.surrogate.size))
+
+    @fast
+    def ends(length: jax.Array) -> tuple[jax.Array, jax.Array]:
+        equations = linearise(objective, theta, batch, controls, residual_space=False)
+        damped = factorised(equations, jnp.asarray(1e-3), controls)
+        direction = length * solve_step(equations, damped, theta, controls)
+        return direction, accelerated(objective, equations, damped, theta, direction, batch, controls)
+
+    short, bent = ends(jnp.asarray(1e-3))
+    assert np.any(np.asarray(short) != np.asarray(bent))
+    long, same = ends(jnp.asarray(1e3))  # the bend grows with the square of the length
+    np.testing.assert_array_equal(long, same)
+
+
+@pytest.mark.parametrize("accelerate", [False, True])
+def test_descends_freezes_and_says_when_it_is_stuck(linear: tuple[Objective, Batch], accelerate: bool) -> None:
     objective, batch = linear
     mask = last_layer(objective)
     theta = np.array(start_of(objective))
     theta[3] = -0.0
-    own = levenberg(objective, row_count(objective, batch), 8, 0.0)
+    own = levenberg(objective, row_count(objective, batch), 8, 0.0, accelerate=accelerate)
     controls = controls_of(objective, mask)
     state, losses, codes = own.start(jnp.asarray(theta), batch, controls), [], []
     for _ in range(4):
@@ -151,7 +211,8 @@ def test_descends_freezes_and_says_when_it_is_stuck(linear: tuple[Objective, Bat
     np.testing.assert_array_equal(own.theta(state), broken)
 
 
-def test_a_curved_valley_in_a_few_steps() -> None:
+@pytest.mark.parametrize(("accelerate", "most"), [(False, 40), (True, 15)])
+def test_a_curved_valley_in_a_few_steps(accelerate: bool, most: int) -> None:
     """Rosenbrock's function as the residual of an equation for two unknowns."""
     problem = tp.Problem(
         coordinates={"t": (0.0, 1.0)},
@@ -164,11 +225,11 @@ def test_a_curved_valley_in_a_few_steps() -> None:
     objective = build_objective(problem, MLP((2,)), tp.Points(interior=3))
     batch, mask = objective.draw(0), np.zeros(objective.surrogate.size)
     mask[-2:] = 1.0
-    own, theta = levenberg(objective, row_count(objective, batch), 40, 0.0), start_of(objective)
+    own, theta = levenberg(objective, row_count(objective, batch), 40, 0.0, (), accelerate), start_of(objective)
     controls = controls_of(objective, mask)
     state, trace = own.epoch(own.start(theta, batch, controls), batch, controls, jnp.zeros(1))
     np.testing.assert_allclose(
         [float(v) for v in objective.surrogate.unknowns(own.theta(state)).values()], 1.0, atol=1e-7
     )
     assert np.all(np.diff(np.asarray(trace.loss)) <= 0)
-    assert int(np.argmax(np.abs(np.asarray(trace.raw)[:, 0] * objective.problem.unknowns[0].size - 1.0) < 1e-5)) < 40
+    assert int(np.argmax(np.abs(np.asarray(trace.raw)[:, 0] * objective.problem.unknowns[0].size - 1.0) < 1e-5)) < most

@@ -12,6 +12,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -106,22 +107,37 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[str]:
-    """A scheduler with two workers, whose nannies replace them when they die."""
-    file = folder / "scheduler.json"
+    """A scheduler with two workers, whose nannies replace them when they die.
+
+    A nanny whose worker dies while it starts gives up, and `dask worker` ends: then it is started again, as what
+    manages a cluster would do.
+    """
+    file, ended = folder / "scheduler.json", threading.Event()
     file.unlink(missing_ok=True)
-    dask = str(Path(sys.executable).parent / "dask")
-    local = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
-    kept = ["--scheduler-file", str(file)]
-    with ExitStack() as stack:
-        for more in (["scheduler", "--port", "0"], ["worker", "--nworkers", "2", "--nthreads", "1"]):
-            process = stack.enter_context(
-                subprocess.Popen(
-                    [dask, *more, *kept, *local],
-                    cwd=folder, env=os.environ | {"PYTHONPATH": PATH}, stderr=subprocess.DEVNULL,
-                )
-            )  # fmt: skip
-            stack.callback(process.terminate)
-        yield str(file)
+
+    def start(*more: str) -> subprocess.Popen[bytes]:
+        local = ["--scheduler-file", str(file), "--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
+        return subprocess.Popen(
+            [str(Path(sys.executable).parent / "dask"), *more, *local],
+            cwd=folder, env=os.environ | {"PYTHONPATH": PATH}, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def keep_workers() -> None:
+        while not ended.is_set():
+            with start("worker", "--nworkers", "2", "--nthreads", "1") as process:
+                while process.poll() is None and not ended.wait(0.2):
+                    pass
+                process.terminate()
+
+    with start("scheduler", "--port", "0") as scheduler:
+        keeper = threading.Thread(target=keep_workers)
+        keeper.start()
+        try:
+            yield str(file)
+        finally:
+            ended.set()
+            keeper.join()
+            scheduler.terminate()
 
 
 def named(part: str, above: int | None = None) -> list[psutil.Process]:

@@ -158,6 +158,26 @@ def test_tgsr_interrupted_in_adaptation_and_in_main_training(straight: Straight,
                 np.testing.assert_array_equal(result.stages[stage][name], array)
 
 
+def test_growing_interrupted_in_the_narrow_network_and_after_it(tmp_path: Path) -> None:
+    def call(**options: Any) -> tgsr.Result:
+        training = tgsr.Training(cases.LBFGS, cases.POINTS, budget=140)
+        return tgsr.transfer(
+            cases.problem(None), None, method=tgsr.Grow(3), network=cases.MLP, training=training, seed=3, **options
+        )
+
+    seen: list[str] = []
+    undisturbed = call(progress=lambda p: seen.append(p.stage))
+    assert set(seen) == {"narrow", "main"}
+    narrow = seen.count("narrow")
+    for _ in range(narrow + 2):
+        with pytest.raises(InterruptedRunError):
+            call(out=tmp_path, progress=interrupting([1]))
+    result = call(out=tmp_path)
+    assert result.fingerprint == undisturbed.fingerprint
+    assert result.closures == undisturbed.closures
+    np.testing.assert_array_equal(result.stages["narrow"]["loss"], undisturbed.stages["narrow"]["loss"])
+
+
 # ---- killed, damaged, elsewhere, out of room
 
 
@@ -180,7 +200,7 @@ def test_killed_and_called_again(straight: Straight, tmp_path: Path, monkeypatch
     # not here with other threads ...
     monkeypatch.setattr(_jax, "_threads", 7)
     monkeypatch.setattr(_jax, "thread_count", lambda: 7)
-    with pytest.raises(tgsr.InputError, match=r"threads was 2 and is 7.*Resume it there, or start it anew"):
+    with pytest.raises(tgsr.InputError, match=r"threads was \d+ and is 7.*Resume it there, or start it anew"):
         cases.solved("levenberg-marquardt", out=tmp_path)
     monkeypatch.undo()
 

@@ -7,24 +7,26 @@ gives each point's derivative with respect to a weight matrix.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from tgsr.loss._objective import Batch, Controls, Objective, TermBatch
+from tgsr.loss._objective import Batch, Controls, Objective
 from tgsr.loss._rows import Place
-from tgsr.network._propagate import Channels, Tape
+from tgsr.network._propagate import Channels, Tape, propagate
 from tgsr.network._surrogate import Surrogate
 
-Probes = list[dict[int, list[jax.Array]]]  # per point set, network and layer
+Probes = list[list[jax.Array]]  # per pass and layer
 
 
 def weighted_rows(objective: Objective, theta: jax.Array, block: Batch, controls: Controls) -> jax.Array:
     """All rows of a block, scaled so that the loss is their sum of squares."""
     parts, out = 0, []
-    for number, batch in enumerate(block):
-        rows = objective.term_rows(number, theta, batch, controls)
+    for batch, rows in zip(block, objective.rows(theta, block, controls), strict=True):
         for row in rows:
             out.append(jnp.sqrt(controls.weights[parts] * batch.share) * row)
             parts += 1
@@ -35,15 +37,50 @@ def weighted_jacobian(
     objective: Objective, theta: jax.Array, block: Batch, controls: Controls
 ) -> tuple[jax.Array, jax.Array]:
     """(rows (n,), d rows / d theta (n, size)) of a block, scaled alike; untrained columns are zero."""
-    first, rows, columns = 0, [], []
-    for number, batch in enumerate(block):
-        term_rows, term_columns = _term_jacobian(objective, number, theta, batch, controls)
-        for row, jacobian in zip(term_rows, term_columns, strict=True):
-            weight = jnp.sqrt(controls.weights[first] * batch.share)
-            rows.append(weight * row)
-            columns.append(weight[:, None] * jacobian)
-            first += 1
-    return jnp.concatenate(rows), jnp.concatenate(columns) * controls.mask
+    surrogate, raw = objective.surrogate, objective.surrogate.raw(theta)
+    passes = _passes(objective, block)
+
+    def evaluate(tapes: Sequence[Tape], raw: jax.Array) -> list[list[jax.Array]]:
+        own: list[list[dict[int, Tape]]] = [[{} for _ in batch.x] for batch in block]
+        for one, tape in zip(passes, tapes, strict=True):
+            for (term, points), part in zip(one.members, one.parts, strict=True):
+                outputs = {index: values[part] for index, values in tape.outputs.items()}
+                own[term][points][one.net] = Tape(outputs, (), ())
+        out = []
+        for number, batch in enumerate(block):
+            getters = [surrogate.getter(tape) for tape in own[number]]
+            place = Place(getters, batch.x, surrogate.values(raw), batch.stored, controls.sigma)
+            out.append(objective.scaled(number, [part.row(place) for part in objective.plans[number].term.parts]))
+        return out
+
+    def forward(probes: Probes) -> tuple[list[list[jax.Array]], list[Tape]]:
+        layers = surrogate.layers(theta)
+        tapes = [
+            propagate(layers[one.net], one.x, one.channels, surrogate.nets[one.net].mlp.activation, (), probe)
+            for one, probe in zip(passes, probes, strict=True)
+        ]
+        return evaluate(tapes, raw), tapes
+
+    zeros: Probes = [
+        [jnp.zeros((len(one.channels), len(one.x), columns)) for _, columns in surrogate.nets[one.net].shapes]
+        for one in passes
+    ]
+    rows, pull_back, tapes = jax.vjp(forward, zeros, has_aux=True)
+    by_unknown = jax.jacfwd(lambda raw: evaluate(tapes, raw))(raw)
+    by_net: list[list[dict[int, jax.Array]]] = []  # of every part and term
+    for part in range(max(map(len, rows))):
+        # No two terms share a point: the part of this number of every term is pulled back at once.
+        chosen = [[jnp.full_like(row, number == part) for number, row in enumerate(own)] for own in rows]
+        (gradients,) = pull_back(chosen)
+        by_net.append(_by_term(passes, tapes, gradients, len(block)))
+    out, columns = [], []
+    for term, (batch, own) in enumerate(zip(block, rows, strict=True)):
+        for part, row in enumerate(own):
+            weight = jnp.sqrt(controls.weights[len(out)] * batch.share)
+            out.append(weight * row)
+            seen = _theta_columns(surrogate, theta, by_net[part][term], by_unknown[term][part])
+            columns.append(weight[:, None] * seen)
+    return jnp.concatenate(out), jnp.concatenate(columns) * controls.mask
 
 
 def rows_and_slopes(
@@ -72,53 +109,53 @@ def rows_and_slopes(
     return rows, slopes, share
 
 
-def _term_jacobian(
-    objective: Objective, number: int, theta: jax.Array, batch: TermBatch, controls: Controls
-) -> tuple[Sequence[jax.Array], Sequence[jax.Array]]:
-    surrogate, plan = objective.surrogate, objective.plans[number]
-    needs = [surrogate.needs(wanted) for wanted in plan.wanted]
-    points = batch.share.shape[0]
-    raw = surrogate.raw(theta)
+class _Pass(NamedTuple):
+    """Point sets of several terms that go through a network together."""
 
-    def evaluate(tapes: Sequence[dict[int, Tape]], raw: jax.Array) -> jax.Array:
-        getters = [surrogate.getter(one) for one in tapes]
-        place = Place(getters, batch.x, surrogate.values(raw), batch.stored, controls.sigma)
-        return jnp.stack(objective.scaled(number, [part.row(place) for part in plan.term.parts]))
+    net: int
+    channels: Channels
+    members: list[tuple[int, int]]  # (term, point set)
+    parts: list[slice]  # their points
+    x: jax.Array  # as the network sees them
 
-    def forward(probes: Probes) -> tuple[jax.Array, list[dict[int, Tape]]]:
-        tapes = [
-            surrogate.tapes(theta, x, wanted, probes=probe)
-            for x, wanted, probe in zip(batch.x, plan.wanted, probes, strict=True)
-        ]
-        return evaluate(tapes, raw), tapes
 
-    zeros: Probes = [
-        {
-            net: [jnp.zeros((len(channels), points, columns)) for _, columns in surrogate.nets[net].shapes]
-            for net, channels in need.items()
-        }
-        for need in needs
-    ]
-    rows, pull_back, tapes = jax.vjp(forward, zeros, has_aux=True)
-    by_unknown = jax.jacfwd(lambda raw: evaluate(tapes, raw))(raw)  # (parts, points, unknowns)
+def _passes(objective: Objective, block: Batch) -> list[_Pass]:
+    together: dict[tuple[int, Channels], list[tuple[int, int]]] = {}
+    for term, plan in enumerate(objective.plans):
+        for points, wanted in enumerate(plan.wanted):
+            for net, channels in objective.surrogate.needs(wanted).items():
+                together.setdefault((net, channels), []).append((term, points))
     out = []
-    for part in range(len(plan.term.parts)):
-        (gradients,) = pull_back(jnp.zeros_like(rows).at[part].set(1.0))
-        columns = []
-        for net in range(len(surrogate.nets)):
-            pieces = [
-                _network_columns(objective, net, need[net], x, tape[net], gradient[net])
-                for need, x, tape, gradient in zip(needs, batch.x, tapes, gradients, strict=True)
-                if net in need
-            ]
-            if pieces:
-                columns.append(sum(pieces[1:], pieces[0]))
-            else:
-                size = sum((rows_ + 1) * columns_ for rows_, columns_ in surrogate.nets[net].shapes)
-                columns.append(jnp.zeros((points, size)))
-        columns += _low_rank_columns(surrogate, theta, columns[0])
-        out.append(jnp.concatenate([*columns, by_unknown[part]], axis=1))
-    return list(rows), out
+    for (net, channels), members in together.items():
+        x = [objective.surrogate.nets[net].inputs(block[term].x[points]) for term, points in members]
+        ends = np.cumsum([0, *map(len, x)])
+        parts = [slice(int(start), int(end)) for start, end in itertools.pairwise(ends)]
+        out.append(_Pass(net, channels, members, parts, jnp.concatenate(x)))
+    return out
+
+
+def _by_term(
+    passes: Sequence[_Pass], tapes: Sequence[Tape], gradients: Probes, terms: int
+) -> list[dict[int, jax.Array]]:
+    """d row / d (weights and biases of each network), by term: the sum over its point sets."""
+    found: list[dict[int, jax.Array]] = [{} for _ in range(terms)]
+    for one, tape, gradient in zip(passes, tapes, gradients, strict=True):
+        columns = _network_columns(one, tape, gradient)
+        for (term, _), part in zip(one.members, one.parts, strict=True):
+            before = found[term].get(one.net)
+            found[term][one.net] = columns[part] if before is None else before + columns[part]
+    return found
+
+
+def _theta_columns(
+    surrogate: Surrogate, theta: jax.Array, by_net: Mapping[int, jax.Array], by_unknown: jax.Array
+) -> jax.Array:
+    """d row / d theta from the columns of the networks that the row sees."""
+    columns = []
+    for number, net in enumerate(surrogate.nets):
+        size = sum((n_in + 1) * n_out for n_in, n_out in net.shapes)
+        columns.append(by_net[number] if number in by_net else jnp.zeros((len(by_unknown), size)))
+    return jnp.concatenate([*columns, *_low_rank_columns(surrogate, theta, columns[0]), by_unknown], axis=1)
 
 
 def _low_rank_columns(surrogate: Surrogate, theta: jax.Array, columns: jax.Array) -> list[jax.Array]:
@@ -132,17 +169,14 @@ def _low_rank_columns(surrogate: Surrogate, theta: jax.Array, columns: jax.Array
     return out
 
 
-def _network_columns(
-    objective: Objective, net: int, channels: Channels, x: jax.Array, tape: Tape, gradient: Sequence[jax.Array]
-) -> jax.Array:
+def _network_columns(one: _Pass, tape: Tape, gradient: Sequence[jax.Array]) -> jax.Array:
     """d row / d (weights and biases of a network), (points, size), in the order of theta."""
-    seen = objective.surrogate.nets[net].inputs(x)
     columns = []
     for layer, g in enumerate(gradient):
         inputs = tape.inputs[layer]
         if inputs is None:  # the first layer: the value channel sees x, a first derivative a unit vector
-            weight = seen[:, :, None] * g[0][:, None, :]
-            for slot, index in enumerate(channels):
+            weight = one.x[:, :, None] * g[0][:, None, :]
+            for slot, index in enumerate(one.channels):
                 if len(index) == 1:
                     weight = weight.at[:, index[0], :].add(g[slot])
         else:

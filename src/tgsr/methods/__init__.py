@@ -10,6 +10,7 @@ from tgsr.methods._choices import with_options as with_options
 from tgsr.methods._diagnostics import GateCheck as GateCheck
 from tgsr.methods._diagnostics import gate_check as gate_check
 from tgsr.methods._full import Full as Full
+from tgsr.methods._grow import Grow as Grow
 from tgsr.methods._l2_sp import L2SP as L2SP
 from tgsr.methods._lightweight import Lightweight as Lightweight
 from tgsr.methods._linear_head import LinearHead as LinearHead

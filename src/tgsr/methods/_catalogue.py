@@ -7,6 +7,7 @@ from importlib.metadata import entry_points
 from tgsr._errors import InputError, plain
 from tgsr.methods._bitfit import BitFit
 from tgsr.methods._full import Full
+from tgsr.methods._grow import Grow
 from tgsr.methods._l2_sp import L2SP
 from tgsr.methods._lightweight import Lightweight
 from tgsr.methods._linear_head import LinearHead
@@ -21,6 +22,7 @@ from tgsr.problem._names import nearest
 
 KINDS = (
     Scratch,
+    Grow,
     Full,
     Lightweight,
     Partial,

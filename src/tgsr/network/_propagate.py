@@ -49,6 +49,10 @@ class MLP:
             )
         checked_activation(self.activation)
 
+    def size(self, inputs: int, outputs: int) -> int:
+        """How many weights and biases there are."""
+        return sum((n_in + 1) * n_out for n_in, n_out in itertools.pairwise([inputs, *self.widths, outputs]))
+
 
 def initial_layers(n_in: int, widths: Sequence[int], n_out: int, rng: np.random.Generator) -> list[Layer]:
     """Glorot-uniform weights and zero biases."""

@@ -19,6 +19,7 @@ from tgsr.optimiser._program import CONVERGED, NON_FINITE, RUNNING, STUCK, Progr
 
 START_DAMPING = 1e-3  # of the mean diagonal of J^T J
 SMALLEST_DAMPING = 1e-16
+SHRINK = 1.0 / 9.0  # the least factor on it after a success
 TRIALS = 12  # damping values tried before a step is given up
 
 Model = Any  # what a step at any damping needs of the rows near theta
@@ -59,6 +60,7 @@ class Solver:
     attempt: Callable[[Model, jax.Array, jax.Array, Batch, Controls, jax.Array], Tried]  # theta, damping; closures left
     least: int  # closures of `prepare`
     least_attempt: int
+    shrink: float = SHRINK
 
 
 class _Trial(NamedTuple):
@@ -100,7 +102,7 @@ def damped(objective: Objective, solver: Solver, steps: int, tolerance: float) -
             seen = solver.attempt(model, state.theta, t.damping, batch, controls, left - t.closures)
             gain = (loss - seen.loss) / seen.predicted
             good = (seen.loss < loss) & jnp.isfinite(seen.loss) & (seen.predicted > 0)
-            shrink = jnp.maximum(1.0 / 9.0, 1.0 - (2.0 * gain - 1.0) ** 3)
+            shrink = jnp.maximum(solver.shrink, 1.0 - (2.0 * gain - 1.0) ** 3)
             return _Trial(
                 jnp.where(good, jnp.maximum(t.damping * shrink, SMALLEST_DAMPING * mean), t.damping * t.growth),
                 jnp.where(good, 2.0, 2.0 * t.growth),

@@ -54,16 +54,27 @@ def linearise(
     return Linearised(gradient, gram, None, None)
 
 
-def solve_step(linear: Linearised, theta: jax.Array, damping: jax.Array, controls: Controls) -> jax.Array:
+class Damped(NamedTuple):
+    """The normal equations at one damping, factorised."""
+
+    factor: jax.Array  # of J^T J + D, or of 1 + J D^-1 J^T
+    diagonal: jax.Array  # D
+
+
+def factorised(linear: Linearised, damping: jax.Array, controls: Controls) -> Damped:
+    """What every solution at one damping shares."""
+    diagonal = damping + controls.pull * controls.mask
+    if linear.jacobian is None:
+        gram = linear.gram + jnp.diag(diagonal)
+    else:
+        gram = lower_gram((linear.jacobian / jnp.sqrt(diagonal)).T) + jnp.eye(len(linear.jacobian))
+    return Damped(jnp.linalg.cholesky(gram, symmetrize_input=False), diagonal)
+
+
+def solve_step(linear: Linearised, damped: Damped, theta: jax.Array, controls: Controls) -> jax.Array:
     """The step at one damping."""
-    pull = controls.pull * controls.mask
-    drawn = pull * (theta - controls.anchor)
-    diagonal = damping + pull
+    drawn = controls.pull * controls.mask * (theta - controls.anchor)
     if linear.jacobian is None or linear.rows is None:
-        factor = jnp.linalg.cholesky(linear.gram + jnp.diag(diagonal), symmetrize_input=False)
-        return -cho_solve((factor, True), linear.gradient + drawn)
-    scaled = linear.jacobian / diagonal
-    gram = lower_gram((linear.jacobian / jnp.sqrt(diagonal)).T)
-    factor = jnp.linalg.cholesky(gram + jnp.eye(len(gram)), symmetrize_input=False)
-    y = cho_solve((factor, True), linear.rows - scaled @ drawn)
-    return -(linear.jacobian.T @ y + drawn) / diagonal
+        return -cho_solve((damped.factor, True), linear.gradient + drawn)
+    y = cho_solve((damped.factor, True), linear.rows - (linear.jacobian / damped.diagonal) @ drawn)
+    return -(linear.jacobian.T @ y + drawn) / damped.diagonal

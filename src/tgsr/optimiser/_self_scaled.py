@@ -24,6 +24,7 @@ from tgsr.optimiser._linesearch import Point, strong_wolfe
 from tgsr.optimiser._program import CONVERGED, NON_FINITE, RUNNING, STUCK, Program, Trace
 
 UPDATES = ("broyden", "bfgs")
+LONGER = 1.5  # than the last step: scaling keeps H large, and the full step is nearly always too long
 
 
 class Inverse(NamedTuple):
@@ -38,6 +39,8 @@ class SelfScaledState(NamedTuple):
 
     theta: jax.Array
     inverse: Inverse
+    length: jax.Array  # of the last step, in units of the quasi-Newton one
+    held: jax.Array  # 1 while the unknowns are
 
 
 class _Here(NamedTuple):
@@ -49,6 +52,7 @@ class _Here(NamedTuple):
     gradient: jax.Array
     direction: jax.Array
     inverse: Inverse
+    length: jax.Array
 
 
 def bfgs_factors(b: jax.Array, h: jax.Array, size: int) -> tuple[jax.Array, jax.Array]:
@@ -105,12 +109,16 @@ def self_scaled(objective: Objective, steps: int, update: str = "broyden", toler
     As in L-BFGS: H persists over outer epochs, an epoch starts with a fresh evaluation, no pair spans two batches. When
     no decrease is found H is forgotten and the next step follows the gradient; STUCK when that fails too. CONVERGED
     when the gradient vanishes, the predicted decrease drowns in rounding errors, or an epoch lowers the loss by less
-    than `tolerance` of it. Rows of the trace stand for the point after the step. `settings[0]` is not used.
+    than `tolerance` of it. Rows of the trace stand for the point after the step. `settings[0]` is 1 in an epoch that
+    holds the unknowns; H knows nothing of them then, and is forgotten when they are let go.
     """
+    is_unknown = jnp.arange(objective.surrogate.size) >= objective.surrogate.network_size
 
     @jax.jit
     def start(theta: jax.Array, batch: Batch, controls: Controls) -> SelfScaledState:
-        return SelfScaledState(theta, Inverse(jnp.zeros((theta.size, theta.size)), jnp.zeros((), dtype=int)))
+        return SelfScaledState(
+            theta, Inverse(jnp.zeros((theta.size, theta.size)), jnp.zeros((), dtype=int)), jnp.ones(()), jnp.zeros(())
+        )
 
     @jax.jit
     def epoch(
@@ -133,7 +141,7 @@ def self_scaled(objective: Objective, steps: int, update: str = "broyden", toler
                 evaluate,
                 Point(jnp.zeros_like(slope), here.loss, slope),
                 (here.theta, here.parts, here.gradient),
-                jnp.where(bare, first_length(here.gradient), 1.0),
+                jnp.where(bare, first_length(here.gradient), jnp.minimum(1.0, LONGER * here.length)),
                 left,
             )
             theta, parts, gradient = search.extra
@@ -149,15 +157,20 @@ def self_scaled(objective: Objective, steps: int, update: str = "broyden", toler
             )
             cut = ~lower & (search.evaluations >= left)  # by the budget: nothing is known of what lies ahead
             status = jnp.where(flat & ~cut, CONVERGED, jnp.where(bare & ~lower & ~cut, STUCK, RUNNING))
-            here = _Here(theta, search.low.value, parts, gradient, direction, inverse)
+            next_length = jnp.where(lower & ~bare, length, 1.0)
+            here = _Here(theta, search.low.value, parts, gradient, direction, inverse, next_length)
             return here, Row(here.loss, parts, objective.surrogate.raw(theta), search.evaluations), status
 
+        held = settings[0]
+        controls = controls._replace(mask=controls.mask * jnp.where(is_unknown, 1.0 - held, 1.0))
+        pairs = jnp.where(held < state.held, 0, state.inverse.pairs)
+        inverse = state.inverse._replace(pairs=pairs)
         (loss, parts), gradient = objective.closure(state.theta, batch, controls)
-        direction = -jnp.where(state.inverse.pairs == 0, gradient, state.inverse.matrix @ gradient)
+        direction = -jnp.where(pairs == 0, gradient, inverse.matrix @ gradient)
         begin = jnp.where(jnp.max(jnp.abs(gradient)) <= TINY_GRADIENT, CONVERGED, RUNNING)
         here, trace = run_steps(
             one_step,
-            _Here(state.theta, loss, parts, gradient, direction, state.inverse),
+            _Here(state.theta, loss, parts, gradient, direction, inverse, state.length),
             Row(loss, parts, objective.surrogate.raw(state.theta), jnp.ones((), dtype=int)),
             jnp.where(all_finite(loss, gradient), begin, NON_FINITE),
             steps,
@@ -165,6 +178,7 @@ def self_scaled(objective: Objective, steps: int, update: str = "broyden", toler
         )
         slow = (here.inverse.pairs > 0) & (loss - here.loss <= tolerance * jnp.abs(here.loss))
         status = jnp.where((trace.status == RUNNING) & slow, CONVERGED, trace.status)
-        return SelfScaledState(here.theta, here.inverse), trace._replace(status=status)
+        status = jnp.where((held > 0) & (status != NON_FINITE), RUNNING, status)  # all that is left is to let them go
+        return SelfScaledState(here.theta, here.inverse, here.length, held), trace._replace(status=status)
 
     return Program(start, epoch, lambda state: state.theta, steps)

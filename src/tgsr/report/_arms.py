@@ -21,7 +21,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "p")
 # Methods that keep their look from report to report.
 FIXED = (
     "scratch", "full", "lightweight", "partial", "tl-gpinn", "bitfit", "l2-sp", "sfp", "adapt-only", "random-decay",
-    "random-reset", "score-shuffled", "magnitude-decay", "lora", "linear-head",
+    "random-reset", "score-shuffled", "magnitude-decay", "lora", "linear-head", "grow",
 )  # fmt: skip
 MOST_ROWS = 16
 UNKNOWN = Quoted(math.nan)

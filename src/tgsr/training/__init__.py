@@ -16,6 +16,7 @@ from tgsr.training._phases import PaperLBFGS as PaperLBFGS
 from tgsr.training._phases import SSBroyden as SSBroyden
 from tgsr.training._phases import Stopping as Stopping
 from tgsr.training._training import PRESETS as PRESETS
+from tgsr.training._training import SMALL as SMALL
 from tgsr.training._training import Refinement as Refinement
 from tgsr.training._training import Training as Training
 from tgsr.training._training import as_training as as_training

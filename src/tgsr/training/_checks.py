@@ -43,3 +43,9 @@ class Stopping:
     def __post_init__(self) -> None:
         positive(self, "tolerance", "change")
         whole(self, "patience")
+
+
+def checked_hold(hold: object) -> None:
+    """For how long the unknowns stay at their first guess: 0 is not at all."""
+    if isinstance(hold, bool) or not isinstance(hold, int) or not 0 <= hold <= 10**9:
+        raise InputError(f"hold is {plain(hold, 40)!r}", field="hold", remedy="Give a whole number from 0")

@@ -27,7 +27,7 @@ PHASES: dict[str, type[Phase]] = {
 def recipe(phase: Phase) -> Phase:
     """The phase as far as its compiled steps depend on it: how long, how held and when to stop are decided outside."""
     same: dict[str, Any] = {"epochs": 1, "stopping": Stopping()}
-    return replace(phase, **same, **({"hold": 0} if isinstance(phase, (LevenbergMarquardt, MatrixFreeLM)) else {}))
+    return replace(phase, **same, **({"hold": 0} if hasattr(phase, "hold") else {}))
 
 
 def notes(phases: Sequence[Phase], objective: Objective) -> tuple[str, ...]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from tgsr._errors import InputError, plain
 from tgsr.loss import Objective
 from tgsr.optimiser import UPDATES, Program, lbfgs, paper_lbfgs, paper_rates, self_scaled
 from tgsr.problem._names import nearest
-from tgsr.training._checks import Stopping, positive, whole
+from tgsr.training._checks import Stopping, checked_hold, positive, whole
 
 
 @dataclass(frozen=True)
@@ -57,17 +57,20 @@ MOST_DENSE = 8000  # weights: 0.5 GB for the matrix in float64, and as much whil
 class SSBroyden:
     """Self-scaled quasi-Newton with a dense inverse Hessian; for up to some thousand weights and any number of points.
 
-    `update` is "broyden" or "bfgs" (Urbán, Stefanou & Pons 2025). A step reads and writes weights^2 numbers.
+    `update` is "broyden" or "bfgs" (Urbán, Stefanou & Pons 2025). A step reads and writes weights^2 numbers. In the
+    first `hold` outer epochs the unknowns stay at their first guess, as in `LevenbergMarquardt` and for its reason.
     """
 
     name: ClassVar[str] = "ss-broyden"
     epochs: int = 100
     inner: int = 20
     update: str = "broyden"
+    hold: int = 3
     stopping: Stopping = Stopping(1e-3, 3)
 
     def __post_init__(self) -> None:
         whole(self, "epochs", "inner")
+        checked_hold(self.hold)
         if self.update not in UPDATES:
             raise InputError(
                 f"update is {plain(self.update, 40)!r}", field="update", remedy=nearest(str(self.update), UPDATES)
@@ -85,8 +88,8 @@ class SSBroyden:
         return self_scaled(objective, self.inner, self.update)
 
     def setting(self, epoch: int) -> float:
-        """Nothing to set."""
-        return 0.0
+        """Whether the unknowns are held."""
+        return float(epoch < self.hold)
 
     @property
     def closures(self) -> int:
@@ -99,8 +102,8 @@ class SSBroyden:
         return 2
 
     def within(self, budget: int | None) -> SSBroyden:
-        """The same under any budget."""
-        return self
+        """Under a small budget the unknowns are held for at most a quarter of it."""
+        return self if budget is None else replace(self, hold=min(self.hold, max(budget, 0) // (4 * self.closures)))
 
 
 @dataclass(frozen=True)

@@ -115,8 +115,11 @@ def as_training(value: Training | str | None) -> Training:
 
 
 SMALL = 3000  # up to so many weights (or rows) a Gram matrix costs less than the closures it saves
+JACOBIAN = 20_000_000  # numbers, where it has to be kept
 
 
 def automatic_phases(objective: Objective, rows: int) -> tuple[Phase, ...]:
     """Levenberg-Marquardt where its linear algebra is small, else L-BFGS."""
-    return (LevenbergMarquardt(),) if min(objective.surrogate.size, rows) <= SMALL else (LBFGS(),)
+    size = objective.surrogate.size
+    small = size <= SMALL or (rows <= SMALL and size * rows <= JACOBIAN)
+    return (LevenbergMarquardt(accelerate=True),) if small else (LBFGS(),)
