@@ -15,9 +15,7 @@ def package_version(name: str = "tgsr") -> str:
         return "unknown"
 
 
-def environment(
-    dtype: str = "float64", engine: str = "jax", devices: int = 1, processes: int = 1
-) -> dict[str, Any]:
+def environment(dtype: str = "float64", engine: str = "jax", devices: int = 1, processes: int = 1) -> dict[str, Any]:
     """Versions, engine (as `tgsr.loss.engine_label` names it), threads, processor and precision of this process.
 
     `devices` is how many share the work in all, of so many `processes`.

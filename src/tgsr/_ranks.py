@@ -52,6 +52,7 @@ def joined(coordinator: str, rank: int, count: int) -> Iterator[None]:
     import jax
 
     _join(coordinator, rank, count)
+    _keep_standard_output()
     try:
         yield
     except jax.errors.JaxRuntimeError as error:
@@ -68,7 +69,7 @@ def joined(coordinator: str, rank: int, count: int) -> Iterator[None]:
 def _join(coordinator: str, rank: int, count: int) -> None:
     import jax
     from jax._src import distributed, xla_bridge  # no public way to say where gloo listens
-    from jax._src.lib import _jax
+    from jax._src.lib import _jax  # pyright: ignore[reportPrivateImportUsage]
 
     global _rank, _ranks
     own = _address_towards(coordinator)
@@ -89,6 +90,14 @@ def _join(coordinator: str, rank: int, count: int) -> None:
     client = partial(xla_bridge.make_cpu_client, collectives=gloo)
     xla_bridge.register_backend_factory("cpu", client, priority=0, fail_quietly=False)
     _rank, _ranks = rank, count
+
+
+def _keep_standard_output() -> None:
+    """Gloo writes on the standard output, which belongs to the result: what is not Python's goes to standard error."""
+    sys.stdout.flush()
+    own = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors="backslashreplace", closefd=False)
+    os.dup2(2, 1)
+    sys.stdout = own
 
 
 def _address_towards(coordinator: str) -> str:

@@ -32,6 +32,7 @@ class RanksLostError(TgsrError):
 
 def supervise(arguments: Sequence[str], count: int, say: Callable[[str], None]) -> int:
     """Run `tgsr` with `arguments` as `count` ranks; the exit code of the first that ended by itself."""
+    how = ""
     for attempt in range(RELAUNCHES + 1):
         code, how = _attempt(arguments, count)
         if code is not None:

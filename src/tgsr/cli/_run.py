@@ -87,9 +87,7 @@ _OPTIONS = (
         metavar="I",
         help="Which of them this one is, from 0.",
     ),
-    click.option(
-        "--ranks", envvar="TGSR_RANKS", type=click.IntRange(2, 1024), metavar="N", help="How many they are."
-    ),
+    click.option("--ranks", envvar="TGSR_RANKS", type=click.IntRange(2, 1024), metavar="N", help="How many they are."),
     json_option,
     click.option("--quiet", is_flag=True, help="Print nothing but the result."),
     click.option("--no-save", is_flag=True, help="Keep nothing on disk."),
@@ -122,7 +120,7 @@ def carry_out(
     quiet: bool,
     no_save: bool,
 ) -> int:
-    """Run `call(problem, training=, seed=, engine=, devices=, out=, progress=)` on the file's problem; the exit code."""
+    """Run `call(problem, training=, seed=, engine=, devices=, out=, progress=)` on the file's problem: exit code."""
     if processes > 1 and coordinator is None:
         from tgsr._supervisor import supervise
 

@@ -1,7 +1,10 @@
-"""A sum over blocks whose bits do not depend on how many devices, or processes, share the work.
+"""A sum over blocks in an order that does not depend on how many devices, or processes, share the work.
 
 Consecutive blocks form slots. How many there are follows from the number of blocks, and that from the number of points.
 A device sums each of its slots, one collective brings all slots together, and they are added in their order everywhere.
+
+So many devices in one process compute what as many processes with one device each do, to the bit. XLA compiles for
+several devices in other passes than for a single one: between these two the last digits may differ.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ def whole_slots(blocks: int) -> int:
 class Spread:
     """The devices that share the blocks of a batch, in the order of their blocks; those of other processes, too."""
 
-    devices: tuple[jax.Device, ...]
+    devices: tuple[Any, ...]
 
     @property
     def processes(self) -> int:

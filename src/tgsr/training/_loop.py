@@ -155,7 +155,8 @@ class _Loop:
                 if not outcome.ok or self._spent_out(phase):
                     break
                 self.cursor = _Cursor(self.cursor.phase + 1, seconds=self.cursor.seconds)
-        if self.stage != "main" and self.team.asked(stop.asked):  # in its last outer epoch: the next stage must not begin
+        # In its last outer epoch: the next stage must not begin.
+        if self.stage != "main" and self.team.asked(stop.asked):
             raise InterruptedRunError(self._interruption(), getattr(self.keeper.directory, "path", None))
         return Trained(self.theta, outcome, self.history, self.batch, self.controls(), self.sigma, self.notes)
 

@@ -62,7 +62,7 @@ class Team:
             return
         digest = 0
         for array in (theta, *jax.tree.leaves(batch), *(saved or {}).values()):
-            digest = zlib.crc32(np.ascontiguousarray(array), digest)
+            digest = zlib.crc32(np.asarray(array).tobytes(), digest)
         if len(self._spread.from_each(digest >> 1)) > 1:
             raise InputError(
                 "the processes of this training do not begin with the same numbers",
