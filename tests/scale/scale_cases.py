@@ -103,9 +103,8 @@ def a_million() -> None:
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, flush=True)
 
 
-if (
-    __name__ == "__main__"
-):  # a_million DEVICES - | closures DEVICES ENGINE | train DEVICES KIND [COORDINATOR RANK RANKS]
+# a_million DEVICES - | closures DEVICES ENGINE | train DEVICES KIND [COORDINATOR RANK RANKS]
+if __name__ == "__main__":
     what, count, kind = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     use_devices(count)
     if what == "closures":
