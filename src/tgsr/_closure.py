@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from tgsr._errors import InputError, plain
 from tgsr._jax import computing
 from tgsr._random import stream
+from tgsr._ranks import spread_over
 from tgsr._request import solve_request
 from tgsr.loss import Batch, Controls, Objective, build_objective
 from tgsr.network._propagate import MLP
@@ -43,17 +44,26 @@ class Closure:
         """(loss, gradient) at `theta`, by default at `start`."""
         given = self.start if theta is None else theta
         with computing(), jax.enable_x64(self.precision == "float64"):
-            flat = jax.numpy.asarray(given, dtype=self.precision)
+            flat = np.asarray(given, dtype=self.precision)
             if flat.shape != self.start.shape:
                 raise InputError(
                     f"theta has shape {flat.shape}", field="theta", remedy=f"Give {self.start.size} numbers"
                 )
-            (loss, _), gradient = self._program(flat, self.batch, self.controls)
+            batch, controls = self._placed
+            (loss, _), gradient = self._program(self._given(flat), batch, controls)
             return float(loss), np.asarray(gradient)
 
     @cached_property
     def _program(self) -> Any:
         return jax.jit(self.objective.closure)
+
+    @cached_property
+    def _placed(self) -> tuple[Batch, Controls]:
+        return self.objective.placed(self.batch), self._given(self.controls)
+
+    def _given(self, tree: Any) -> Any:
+        spread = self.objective.spread
+        return jax.tree.map(jax.numpy.asarray, tree) if spread is None else spread.everywhere(tree)
 
     @property
     def entries(self) -> dict[str, slice]:
@@ -100,20 +110,25 @@ def closure(
     seed: int = 0,
     precision: str = "float64",
     engine: str = "auto",
+    devices: int = 1,
 ) -> Closure:
     """The loss and gradient that `solve` would minimise with these arguments, to time it or to minimise it otherwise.
 
     `precision` is "float64" or "float32": all points, weights and products are of that type. `engine` is "jax",
-    "native" (compiled for this processor with g++), or "auto": native where it runs and the work is large enough.
+    "native" (compiled for this processor with g++), or "auto": native where it runs and the work is large enough. The
+    points are spread over so many `devices` of this process; the bits are those of one.
     """
     if precision not in PRECISIONS:
         raise InputError(
             f"precision is {plain(precision, 40)!r}", field="precision", remedy=nearest(str(precision), PRECISIONS)
         )
-    request = solve_request(problem, network, training, seed, engine)
+    request = solve_request(problem, network, training, seed, engine, devices)
     with computing():
         single, points = precision == "float32", request.training.points
-        objective = build_objective(problem, request.network, points, engine=request.engine, single=single)
+        spread = spread_over(request.devices)
+        objective = build_objective(
+            problem, request.network, points, engine=request.engine, single=single, spread=spread
+        )
         theta = objective.surrogate.initial(stream(request.seed, "init"))
         weighing = Weighing(objective, request.training.weight_table)
         made = objective.draw(request.seed), weighing.controls(weighing.first_sigma(), theta)

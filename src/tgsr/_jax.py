@@ -19,6 +19,15 @@ BROKEN = {"0.10.2": "it miscomputes batched small matrix products on CPU (jax-ml
 # same bits on one core and on two; small PINN products gain nothing from more.
 DEFAULT_THREADS = 2
 _threads: int | None = None
+_devices = 1
+
+
+def use_devices(count: int) -> None:
+    """Let JAX see the processor as at least `count` devices. Only before the first computation of the process."""
+    global _devices
+    if _started.cache_info().currsize and count != _devices:
+        raise InstallationError("the number of devices cannot change once computing has begun")
+    _devices = count
 
 
 def use_threads(count: int) -> None:
@@ -46,12 +55,16 @@ def _started() -> int:
 
     if xla_bridge.backends_are_initialized():  # the user's own JAX was first: its threads are what we have
         _threads = int(os.environ.get("NPROC", 0)) or len(os.sched_getaffinity(0))
+        _threads = max(_threads, jax.local_device_count("cpu"))
         return _threads
+    if _devices > 1:
+        jax.config.update("jax_num_cpu_devices", _devices)
     before = os.environ.get("NPROC")
     _threads = _threads or int(before or DEFAULT_THREADS)
     os.environ["NPROC"] = str(_threads)
     try:
-        jax.devices("cpu")
+        # XLA starts a thread for every device of a processor, and lets all of them share the work of one.
+        _threads = max(_threads, jax.local_device_count("cpu"))
     finally:
         if before is None:
             del os.environ["NPROC"]

@@ -15,8 +15,11 @@ def package_version(name: str = "tgsr") -> str:
         return "unknown"
 
 
-def environment(dtype: str = "float64", engine: str = "jax") -> dict[str, Any]:
-    """Versions, engine (as `tgsr.loss.engine_label` names it), threads, processor and precision of this process."""
+def environment(dtype: str = "float64", engine: str = "jax", devices: int = 1, processes: int = 1) -> dict[str, Any]:
+    """Versions, engine (as `tgsr.loss.engine_label` names it), threads, processor and precision of this process.
+
+    `devices` is how many share the work in all, of so many `processes`.
+    """
     import jax
 
     from tgsr._canary import cpu_name
@@ -34,6 +37,8 @@ def environment(dtype: str = "float64", engine: str = "jax") -> dict[str, Any]:
         "device": device_name(jax.devices()[0]),
         "engine": engine,
         "threads": thread_count(),
+        "devices": devices,
+        "processes": processes,
         "dtype": dtype,
     }
 
@@ -44,7 +49,7 @@ def device_name(device: Any) -> str:
 
 
 # A resumed run must go on with these, or its bits would not be those of an undisturbed one.
-SAME_BITS = ("jaxlib", "processor", "device", "engine", "threads", "dtype")
+SAME_BITS = ("jaxlib", "processor", "device", "engine", "threads", "devices", "dtype")
 
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:

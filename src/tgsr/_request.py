@@ -36,6 +36,7 @@ class Request:
     budget: str | None
     seed: int
     engine: str = "auto"  # not part of the identity: the same numbers to rounding
+    devices: int = 1  # nor this
 
     @cached_property
     def inputs(self) -> tuple[dict[str, Any], bytes, bytes]:
@@ -61,13 +62,14 @@ def solve_request(
     training: Training | str | None = None,
     seed: int = 0,
     engine: str = "auto",
+    devices: int = 1,
 ) -> Request:
     """What `solve` would run."""
     _checked(problem, network, seed)
     mlp, asked = network or default_network(problem), as_training(training)
     grows = not asked.phases and mlp.size(len(problem.domain.names), len(problem.fields)) > SMALL
     method = as_method("grow" if grows else "scratch")
-    return Request(problem, None, method, mlp, asked, None, int(seed), checked_engine(engine))
+    return Request(problem, None, method, mlp, asked, None, int(seed), checked_engine(engine), checked_devices(devices))
 
 
 def default_network(problem: Problem) -> MLP:
@@ -84,6 +86,7 @@ def transfer_request(
     budget: str = "matched",
     seed: int = 0,
     engine: str = "auto",
+    devices: int = 1,
 ) -> Request:
     """What `transfer` would run."""
     chosen = as_method(method)
@@ -92,7 +95,8 @@ def transfer_request(
     mlp = network or (default_network(problem) if saved is None else MLP(saved.widths[1:-1], saved.activation))
     if budget not in BUDGETS:
         raise InputError(f"budget is {plain(budget, 40)!r}", field="budget", remedy=nearest(str(budget), BUDGETS))
-    return Request(problem, saved, chosen, mlp, as_training(training), budget, int(seed), checked_engine(engine))
+    settled = as_training(training), budget, int(seed), checked_engine(engine), checked_devices(devices)
+    return Request(problem, saved, chosen, mlp, *settled)
 
 
 def as_source(source: Result | SavedNetwork | str | Path | None) -> SavedNetwork:
@@ -113,6 +117,13 @@ def _checked(problem: object, network: object, seed: object) -> None:
         raise InputError(f"{plain(network, 60)!r} is no network", field="network", remedy="Write tgsr.MLP((32, 32))")
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**63:
         raise InputError(f"the seed is {plain(seed, 40)!r}", field="seed", remedy="Give a whole number from 0")
+
+
+def checked_devices(devices: object) -> int:
+    """A number of devices, or a refusal."""
+    if isinstance(devices, bool) or not isinstance(devices, (int, np.integer)) or devices < 1:
+        raise InputError(f"devices is {plain(devices, 40)!r}", field="devices", remedy="Give a whole number from 1")
+    return int(devices)
 
 
 def data_bytes(problem: Problem) -> bytes:

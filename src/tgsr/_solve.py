@@ -13,6 +13,7 @@ from tgsr._estimates import estimates_of, likelihood_of, saved_network
 from tgsr._jax import computing
 from tgsr._provenance import differences, environment
 from tgsr._random import stream
+from tgsr._ranks import check_alike, first_rank_first, leads, meet, ranks, spread_over
 from tgsr._request import Request, solve_request, transfer_request
 from tgsr._result import Result
 from tgsr._runs import fill, load
@@ -32,6 +33,7 @@ def solve(
     training: Training | str | None = None,
     seed: int = 0,
     engine: str = "auto",
+    devices: int = 1,
     out: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Result:
@@ -39,9 +41,10 @@ def solve(
 
     With `out` the run is kept in a directory under it: the same call goes on where it stopped, or returns the finished
     result. Everything random derives from `seed`. `engine` ("auto", "jax" or "native") is how losses and gradients are
-    computed; a run goes on with the engine that it began with.
+    computed; a run goes on with the engine that it began with. The points are spread over so many `devices` of this
+    process.
     """
-    return _kept(solve_request(problem, network, training, seed, engine), out, progress)
+    return _kept(solve_request(problem, network, training, seed, engine, devices), out, progress)
 
 
 def transfer(
@@ -54,6 +57,7 @@ def transfer(
     budget: str = "matched",
     seed: int = 0,
     engine: str = "auto",
+    devices: int = 1,
     out: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Result:
@@ -63,12 +67,14 @@ def transfer(
     Budget "matched" gives every method the closures of adaptation and main training together; "paper" adds those of an
     adaptation on top of main training. Method "scratch", which is there to compare with, needs no source (None).
     """
-    return _kept(transfer_request(problem, source, method, network, training, budget, seed, engine), out, progress)
+    request = transfer_request(problem, source, method, network, training, budget, seed, engine, devices)
+    return _kept(request, out, progress)
 
 
 def _kept(request: Request, out: str | Path | None, progress: Callable[[Progress], None] | None) -> Result:
     """The result of a request, from its directory under `out` where it is finished there."""
-    run = None if out is None else request.directory(out)
+    with first_rank_first():
+        run = None if out is None else request.directory(out)
     if run is not None and run.status().state == "finished":
         return load(run.path)
     return carried_out(request, run, progress)
@@ -78,15 +84,17 @@ def carried_out(
     request: Request, run: RunDirectory | None = None, progress: Callable[[Progress], None] | None = None
 ) -> Result:
     """Compute a request, in its own directory if there is one, from where that stopped."""
-    with computing(), nullcontext() if run is None else run.lock():
-        began = time.perf_counter()
+    with computing(), nullcontext() if run is None or not leads() else run.lock():
+        began, spread = time.perf_counter(), spread_over(request.devices)
         engine = request.engine if run is None else _engine_of(run, request.engine)
-        own = build_objective(request.problem, request.network, request.training.points, engine=engine)
-        here = environment(engine=engine_label(own.engine))
+        own = build_objective(request.problem, request.network, request.training.points, engine=engine, spread=spread)
+        here = environment("float64", engine_label(own.engine), request.devices * ranks(), ranks())
+        check_alike(spread, here)
         if run is not None:
             _same_machine(run, here)
         result = _compute(request, own, run, here, progress, began)
-        if run is not None:
+        meet("every rank is done")
+        if run is not None and leads():
             fill(run, result)
     return result
 
@@ -109,7 +117,8 @@ def _same_machine(run: RunDirectory, here: dict[str, Any]) -> None:
                 file=run.path,
                 remedy="Resume it there, or start it anew in another folder",
             )
-    run.write_environment(here)
+    if leads():
+        run.write_environment(here)
 
 
 def _compute(
@@ -118,7 +127,7 @@ def _compute(
     problem, method, seed = request.problem, request.method, request.seed
     objective = main_objective(method, own)
     fresh = objective.surrogate.initial(stream(seed, "init"))
-    keeper = Keeper(run)
+    keeper = Keeper(run, writes=leads())
     # from the problem's own loss: the same phases and closures, whatever else a method minimises
     whole = resolved_budget(own, request.training, request.budget)
     setting = Setting(objective, fresh, request.source, seed, whole.training, whole.main_epochs, keeper, progress)
@@ -166,7 +175,7 @@ PREPARED = "prepared.npz"
 
 def remembered(run: RunDirectory | None, keeper: Keeper, prepared: Prepared) -> Prepared:
     """Keep what preparation found, so that a resumed run does not repeat it."""
-    if run is not None and prepared.failed is None:
+    if run is not None and keeper.writes and prepared.failed is None:
         keeper.notes["prepared"] = write_arrays(run.file(PREPARED), prepared.arrays())
     return prepared
 

@@ -13,12 +13,14 @@ import click
 from tgsr._errors import TgsrError, shown_path
 from tgsr._problem_file import UserFile, errors_of, read_problem
 from tgsr.cli._options import json_option
+from tgsr.cli._parallel import one_of_many, use
 from tgsr.cli._progress import progress_of
 from tgsr.cli._write import say, say_json
 
 if TYPE_CHECKING:
     from tgsr._result import Result
     from tgsr._truth import Errors
+    from tgsr.training import Training
 
 _OPTIONS = (
     click.option(
@@ -56,6 +58,36 @@ _OPTIONS = (
         show_default=True,
         help="What computes losses and gradients: XLA, or code compiled by g++.",
     ),
+    click.option(
+        "--devices",
+        type=click.IntRange(1, 1024),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Spread the points over so many devices (parts of a processor, or GPUs) of each process.",
+    ),
+    click.option(
+        "--processes",
+        type=click.IntRange(1, 1024),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Spread the points over so many processes of this machine; if one is lost, all start again.",
+    ),
+    click.option(
+        "--coordinator",
+        envvar="TGSR_COORDINATOR",
+        metavar="HOST:PORT",
+        help="Be one of several processes, on any machines: where rank 0 listens.",
+    ),
+    click.option(
+        "--rank",
+        envvar="TGSR_RANK",
+        type=click.IntRange(0, 1023),
+        metavar="I",
+        help="Which of them this one is, from 0.",
+    ),
+    click.option("--ranks", envvar="TGSR_RANKS", type=click.IntRange(2, 1024), metavar="N", help="How many they are."),
     json_option,
     click.option("--quiet", is_flag=True, help="Print nothing but the result."),
     click.option("--no-save", is_flag=True, help="Keep nothing on disk."),
@@ -79,18 +111,31 @@ def carry_out(
     training: str,
     budget: int | None,
     engine: str,
+    devices: int,
+    processes: int,
+    coordinator: str | None,
+    rank: int | None,
+    ranks: int | None,
     as_json: bool,
     quiet: bool,
     no_save: bool,
 ) -> int:
-    """Run `call(problem, training=, seed=, engine=, out=, progress=)` on the file's problem; returns the exit code."""
-    if threads is not None:
-        from tgsr._jax import use_threads
+    """Run `call(problem, training=, seed=, engine=, devices=, out=, progress=)` on the file's problem: exit code."""
+    if processes > 1 and coordinator is None:
+        from tgsr._supervisor import supervise
 
-        use_threads(threads)
-    with redirect_stdout(sys.stderr) if as_json else nullcontext():  # what the user's file prints is no JSON
+        return supervise(click.get_current_context().obj, processes, lambda text: say(text, err=True))
+    use(threads, devices)
+    with (
+        one_of_many(coordinator, rank, ranks),
+        redirect_stdout(sys.stderr) if as_json else nullcontext(),  # what the user's file prints is no JSON
+    ):
         user = read_problem(file)
-        result = _result(call, user, seed, None if no_save else out, training, budget, engine, quiet)
+        plan, folder = _plan(training, budget), None if no_save else out
+        with errors_of(user.path), progress_of(user.problem, quiet=quiet or bool(rank)) as progress:
+            result = call(
+                user.problem, training=plan, seed=seed, engine=engine, devices=devices, out=folder, progress=progress
+            )
     errors, wrong = _compared(result, user)
     if as_json:
         _write_json(result, errors)
@@ -101,22 +146,11 @@ def carry_out(
     return 0 if result.outcome.ok else 1
 
 
-def _result(
-    call: Callable[..., Result],
-    user: UserFile,
-    seed: int,
-    out: str | None,
-    training: str,
-    budget: int | None,
-    engine: str,
-    quiet: bool,
-) -> Result:
+def _plan(training: str, budget: int | None) -> Training:
     from tgsr.training import PRESETS
 
     plan = PRESETS[training]
-    plan = replace(plan, budget=budget, weights=plan.weight_table)
-    with errors_of(user.path), progress_of(user.problem, quiet=quiet) as progress:
-        return call(user.problem, training=plan, seed=seed, engine=engine, out=out, progress=progress)
+    return replace(plan, budget=budget, weights=plan.weight_table)
 
 
 def _compared(result: Result, user: UserFile) -> tuple[Errors | None, TgsrError | None]:

@@ -17,3 +17,4 @@ from tgsr.loss._objective import Objective as Objective
 from tgsr.loss._objective import TermBatch as TermBatch
 from tgsr.loss._plan import TermPlan as TermPlan
 from tgsr.loss._rows import Part as Part
+from tgsr.loss._spread import Spread as Spread

@@ -8,6 +8,7 @@ from tgsr.loss._engine import chosen_engine
 from tgsr.loss._objective import Objective, block_count
 from tgsr.loss._plan import plan_term
 from tgsr.loss._scaling import build_surrogate, part_sizes
+from tgsr.loss._spread import Spread, whole_slots
 from tgsr.loss._terms import build_terms
 from tgsr.network._propagate import MLP
 from tgsr.problem._conditions import Points
@@ -23,10 +24,11 @@ def build_objective(
     blocks: int | None = None,
     engine: str = "auto",
     single: bool = False,
+    spread: Spread | None = None,
 ) -> Objective:
     """Trace every row of the problem, choose channels, sizes, blocks and engine. Nothing here sees a truth.
 
-    `single` says that the arrays will be cast to float32.
+    `single` says that the arrays will be cast to float32, `spread` over which devices the points go.
     """
     surrogate = build_surrogate(problem, mlp)
     terms = build_terms(problem, points)
@@ -35,5 +37,5 @@ def build_objective(
     sizes = tuple(tuple(part_sizes(problem, surrogate, plan)) for plan in plans)
     counts = [len(plan.term.draw(np.random.Generator(np.random.Philox(0)))[0]) for plan in plans]
     runs_on = chosen_engine(engine, plans, surrogate, counts, collapsing)
-    how_many = blocks or block_count(plans, surrogate, counts, collapsing, single)
-    return Objective(problem, surrogate, plans, sizes, how_many, collapsing, engine=runs_on)
+    how_many = whole_slots(blocks) if blocks else block_count(plans, surrogate, counts, collapsing, single)
+    return Objective(problem, surrogate, plans, sizes, how_many, collapsing, engine=runs_on, spread=spread)

@@ -1,7 +1,8 @@
 """The loss as one function of theta: a weighted sum of mean squares, evaluated in blocks of points.
 
 Every block holds the same share of every term, so that a block's channels stay in cache through all layers, memory does
-not grow with the number of points, and the sum over blocks has a fixed order (the same bits on one core and on two).
+not grow with the number of points, and the sum over blocks has a fixed order (the same bits on one core, on two, and on
+several devices).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tgsr.loss._collapsed import asked, rows_of
 from tgsr.loss._passes import tapes_of
 from tgsr.loss._plan import TermPlan
 from tgsr.loss._rows import Part, Place, whitened
+from tgsr.loss._spread import Spread, summed, whole_slots
 from tgsr.network._surrogate import Surrogate
 from tgsr.problem._problem import Problem
 
@@ -67,6 +69,7 @@ class Objective:
     collapsing: bool = True
     whitening: bool = True  # False: data rows stay standardised residuals whatever their likelihood
     engine: str = "jax"  # "native": `closure` by the compiled passes where they serve
+    spread: Spread | None = None  # the devices over which `closure` takes its blocks from `placed` batches
 
     @cached_property
     def _content(self) -> tuple[Any, ...]:
@@ -79,7 +82,7 @@ class Objective:
             )
             for plan in self.plans
         )
-        return self.surrogate, plans, self.sizes, self.blocks, self.collapsing, self.whitening, self.engine
+        return self.surrogate, plans, self.sizes, self.blocks, self.collapsing, self.whitening, self.engine, self.spread
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Objective) and self._content == other._content
@@ -128,6 +131,10 @@ class Objective:
         """What is stored per point of a term, blocks joined and padding left out."""
         array = np.asarray(stored)
         return array.reshape(-1, *array.shape[2:])[np.asarray(term.share).reshape(-1) > 0]
+
+    def placed(self, batch: Batch) -> Batch:
+        """The batch as `closure` takes it: dealt out over the devices, if there are several."""
+        return batch if self.spread is None else self.spread.dealt_out(batch, self.blocks)
 
     # ---- the loss
 
@@ -190,18 +197,18 @@ class Objective:
     def closure(
         self, theta: jax.Array, batch: Batch, controls: Controls
     ) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
-        """((loss, parts), gradient): one evaluation of the budget."""
+        """((loss, parts), gradient) over a `placed` batch: one evaluation of the budget."""
 
-        def block_loss(theta: jax.Array, block: Batch) -> tuple[jax.Array, jax.Array]:
-            parts = self.block_parts(theta, block, controls, self.engine)
-            return controls.weights @ parts, parts
+        def block_sums(theta: jax.Array, block: Batch, controls: Controls) -> jax.Array:
+            def block_loss(theta: jax.Array) -> tuple[jax.Array, jax.Array]:
+                parts = self.block_parts(theta, block, controls, self.engine)
+                return controls.weights @ parts, parts
 
-        def add(total: tuple[jax.Array, jax.Array], block: Batch) -> tuple[tuple[jax.Array, jax.Array], None]:
-            (_, parts), gradient = jax.value_and_grad(block_loss, has_aux=True)(theta, block)
-            return (total[0] + parts, total[1] + gradient), None
+            (_, parts), gradient = jax.value_and_grad(block_loss, has_aux=True)(theta)
+            return jnp.concatenate([parts, gradient])
 
-        start = (jnp.zeros(len(self.parts)), jnp.zeros_like(theta))
-        (parts, gradient), _ = jax.lax.scan(add, start, batch)
+        sums = summed(block_sums, theta, batch, controls, self.blocks, self.spread)
+        parts, gradient = jnp.split(sums, [len(self.parts)])
         gradient = controls.mask * (gradient + 2.0 * controls.pull * (theta - controls.anchor))
         return (self.total(theta, parts, controls), parts), gradient
 
@@ -223,4 +230,4 @@ def block_count(
             for net, channels in surrogate.needs(wanted).items():
                 rows = n * (len(channels) + sum(c.net == net for c in collapses))
                 numbers += rows * max(surrogate.nets[net].mlp.widths)
-    return max(1, min(-(-numbers // most), max(counts)))
+    return whole_slots(max(1, min(-(-numbers // most), max(counts))))

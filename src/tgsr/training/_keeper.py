@@ -27,10 +27,10 @@ class InterruptedRunError(KeyboardInterrupt):
 
 
 class Keeper:
-    """Where a training is saved. Without a run directory nothing is written."""
+    """Where a training is saved. Without a run directory nothing is written; one that does not write only reads."""
 
-    def __init__(self, directory: RunDirectory | None = None) -> None:
-        self.directory = directory
+    def __init__(self, directory: RunDirectory | None = None, *, writes: bool = True) -> None:
+        self.directory, self.writes = directory, writes and directory is not None
         self.notes: dict[str, Any] = {}  # saved with every checkpoint
         self._last = time.monotonic()
 
@@ -41,18 +41,18 @@ class Keeper:
         saved = self.directory.load_checkpoint()
         if saved is None or saved.meta.get("stage") != stage:
             return None
-        if saved.note:
+        if saved.note and self.writes:
             self.directory.log("checkpoint", note=saved.note)
         return saved.arrays, saved.meta
 
     @property
     def due(self) -> bool:
         """Whether it is time for a checkpoint."""
-        return self.directory is not None and time.monotonic() - self._last >= SAVE_EVERY
+        return self.writes and time.monotonic() - self._last >= SAVE_EVERY
 
     def save(self, stage: str, arrays: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
         """Write a checkpoint."""
-        if self.directory is not None:
+        if self.directory is not None and self.writes:
             plain = {name: np.asarray(value) for name, value in arrays.items()}
             self.directory.save_checkpoint(plain, {**meta, **self.notes, "stage": stage})
         self._last = time.monotonic()

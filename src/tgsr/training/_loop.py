@@ -20,6 +20,7 @@ from tgsr.training._history import History
 from tgsr.training._keeper import InterruptedRunError, Keeper, flatten_state, restore_state, watching_for_interrupt
 from tgsr.training._phases import Phase, notes, recipe
 from tgsr.training._refine import refined
+from tgsr.training._team import Team
 from tgsr.training._training import Training, automatic_phases
 
 DIVERGENCE = 1e6  # times the first loss
@@ -124,6 +125,7 @@ class _Loop:
         self.batch: Batch = batch if batch is not None else objective.draw(seed)
         phases = training.phases or automatic_phases(objective, row_count(objective, self.batch))
         self.phases = tuple(phase.within(self.budget) for phase in phases)
+        self.team = Team(objective, self.phases)
         self.notes = notes(self.phases, objective)
         self.weighing = Weighing(objective, training.weight_table)
         self.sigma = self.weighing.first_sigma()
@@ -141,6 +143,7 @@ class _Loop:
         arrays = None
         if saved is not None:
             arrays = self._restore(*saved)
+        self.team.check(self.theta, self.batch, arrays)
         outcome = Outcome.BUDGET
         with watching_for_interrupt() as stop:
             while self.cursor.phase < len(self.phases):
@@ -152,7 +155,8 @@ class _Loop:
                 if not outcome.ok or self._spent_out(phase):
                     break
                 self.cursor = _Cursor(self.cursor.phase + 1, seconds=self.cursor.seconds)
-        if stop.asked and self.stage != "main":  # in its last outer epoch: the next stage must not begin
+        # In its last outer epoch: the next stage must not begin.
+        if self.stage != "main" and self.team.asked(stop.asked):
             raise InterruptedRunError(self._interruption(), getattr(self.keeper.directory, "path", None))
         return Trained(self.theta, outcome, self.history, self.batch, self.controls(), self.sigma, self.notes)
 
@@ -162,10 +166,11 @@ class _Loop:
 
     def _phase(self, phase: Phase, arrays: dict[str, np.ndarray] | None, stop) -> Outcome:
         program = _program(recipe(phase), self.objective, row_count(self.objective, self.batch))
-        state = program.start(self.theta, self.batch, self.controls())
+        give = self.team.give
+        state = program.start(give(self.theta), self.team.batch(self.batch), give(self.controls()))
         if arrays is not None:
-            state = restore_state(state, arrays)
-            self.theta = program.theta(state)
+            state = give(restore_state(state, arrays))
+            self.theta = self.team.take(program.theta(state))
         number = len(self.history.phases) - 1
         while self.cursor.epoch < phase.epochs:
             if self._spent_out(phase):
@@ -178,7 +183,7 @@ class _Loop:
                 return verdict
             if self.cursor.epoch < phase.epochs:
                 self._between_epochs()
-            if stop.asked:
+            if self.team.asked(stop.asked):
                 self._save(state)
                 raise InterruptedRunError(self._interruption(), getattr(self.keeper.directory, "path", None))
             if self.keeper.due:
@@ -189,8 +194,9 @@ class _Loop:
         begin = time.perf_counter()
         left = UNLIMITED if self.budget is None else self.budget - self.history.closures
         setting = jnp.asarray([phase.setting(self.cursor.epoch), left], dtype=float)
-        state, trace = jax.block_until_ready(program.epoch(state, self.batch, self.controls(), setting))
-        self.theta = program.theta(state)
+        batch, (controls, setting) = self.team.batch(self.batch), self.team.give((self.controls(), setting))
+        state, trace = jax.block_until_ready(program.epoch(state, batch, controls, setting))
+        self.theta, trace = self.team.take((program.theta(state), trace))
         spent = self.history.closures
         start, self.cursor.seconds = self.cursor.seconds, self.cursor.seconds + time.perf_counter() - begin
         transforms = self.objective.surrogate.transforms
