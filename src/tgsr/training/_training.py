@@ -119,7 +119,7 @@ JACOBIAN = 20_000_000  # numbers, where it has to be kept
 
 
 def automatic_phases(objective: Objective, rows: int) -> tuple[Phase, ...]:
-    """Levenberg-Marquardt where its linear algebra is small, else L-BFGS."""
+    """Levenberg-Marquardt where its linear algebra is small and in one place, else L-BFGS."""
     size = objective.surrogate.size
-    small = size <= SMALL or (rows <= SMALL and size * rows <= JACOBIAN)
+    small = objective.spread is None and (size <= SMALL or (rows <= SMALL and size * rows <= JACOBIAN))
     return (LevenbergMarquardt(accelerate=True),) if small else (LBFGS(),)

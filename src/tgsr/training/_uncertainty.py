@@ -29,6 +29,7 @@ RIDGE = 1e-10  # of the largest diagonal entry of A: directions flatter than tra
 UNDETERMINED = 1.0  # a standard deviation as large as an unknown's own size
 NORMAL_95 = 1.959963984540054
 DENSE_LIMIT = 6000  # weights or rows up to which A is factorised
+STRIP = 4096  # columns of a wide Jacobian that are copied at a time
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,10 @@ def uncertainty(
         gaussian = noise.name == "gaussian"
         noise_scale[mine] = inflate * stated / own if gaussian else float(np.sqrt(np.mean(noise.psi(z[mine]) ** 2)))
     weights = np.asarray(controls.weights)[kind] * _shares(objective, batch)
-    scaled = jacobian * np.sqrt(weights * data_weight)[:, None]
-    curvature_matrix = scaled.T @ scaled if size <= rows else None
-    columns = _inverse_columns(
-        scaled, curvature_matrix, np.asarray(controls.pull) * np.asarray(controls.mask), unknowns
-    )
+    pull = np.asarray(controls.pull) * np.asarray(controls.mask)
+    columns = _inverse_columns(jacobian, np.sqrt(weights * data_weight), pull, unknowns)
     is_data = np.array([objective.parts[k].kind == "data" for k in kind])
-    pushed = (jacobian * (weights * noise_scale)[:, None]) @ columns
+    pushed = (weights * noise_scale)[:, None] * (jacobian @ columns)
     covariance = pushed.T @ pushed
     flat_variance = columns[-unknowns:] * _likelihood_weight(weights * stretch**2, is_data)
     determined = _undetermined(objective, theta, (flat_variance + flat_variance.T) / 2)
@@ -133,19 +131,24 @@ def _shares(objective: Objective, batch: Batch) -> np.ndarray:
     return np.concatenate(out)
 
 
-def _inverse_columns(scaled: np.ndarray, gram: np.ndarray | None, pull: np.ndarray, unknowns: int) -> np.ndarray:
-    """The columns of A^-1 that belong to the unknowns (the last ones of theta)."""
-    size = scaled.shape[1]
-    identity = np.zeros((size, unknowns))
-    identity[-unknowns:] = np.eye(unknowns)
-    largest = float(np.max(np.einsum("ij,ij->j", scaled, scaled))) or 1.0
+def _inverse_columns(jacobian: np.ndarray, scale: np.ndarray, pull: np.ndarray, unknowns: int) -> np.ndarray:
+    """The columns of A^-1 that belong to the unknowns (the last ones of theta), A from the rows times their scale."""
+    rows, size = jacobian.shape
+    largest = float(np.max(np.einsum("ij,ij,i->j", jacobian, jacobian, scale**2))) or 1.0
     ridge = RIDGE * largest + pull
-    if gram is not None:
-        return _positive_solve(gram, ridge, identity)
-    # (J^T J + R)^-1 E = R^-1 E - R^-1 J^T (1 + J R^-1 J^T)^-1 J R^-1 E
-    divided = scaled / ridge
-    inner = _positive_solve(divided @ scaled.T, np.ones(len(scaled)), divided @ identity)
-    return (identity - scaled.T @ inner) / ridge[:, None]
+    if size <= rows:
+        scaled = jacobian * scale[:, None]
+        return _positive_solve(scaled.T @ scaled, ridge, np.eye(size)[:, -unknowns:])
+    # With J = S K: (J^T J + R)^-1 E = R^-1 E - R^-1 J^T (1 + J R^-1 J^T)^-1 J R^-1 E, and K is copied in strips only.
+    gram = np.zeros((rows, rows))
+    for first in range(0, size, STRIP):
+        strip = slice(first, first + STRIP)
+        copied = jacobian[:, strip] * scale[:, None] / np.sqrt(ridge[strip])
+        gram += copied @ copied.T  # one array with itself: NumPy computes half of it
+    seen = scale[:, None] * jacobian[:, -unknowns:] / ridge[-unknowns:]
+    columns = -jacobian.T @ (scale[:, None] * _positive_solve(gram, np.ones(rows), seen))
+    columns[-unknowns:] += np.eye(unknowns)
+    return columns / ridge[:, None]
 
 
 def _positive_solve(matrix: np.ndarray, ridge: np.ndarray, right: np.ndarray) -> np.ndarray:
