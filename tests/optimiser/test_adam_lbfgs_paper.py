@@ -76,7 +76,7 @@ class Analytic:
     """The least that an optimiser needs of an objective. Counts evaluations; a trace shows all of theta."""
 
     parts = ("all",)
-    surrogate = SimpleNamespace(raw=lambda theta: theta)
+    surrogate = SimpleNamespace(raw=lambda theta: theta, size=SIZE, network_size=SIZE)
     evaluations = 0
 
     def value(self, theta: jax.Array, batch: Any) -> jax.Array:
@@ -259,6 +259,24 @@ def test_a_fit_with_a_remainder_ends_at_rounding(name: str) -> None:
     np.testing.assert_allclose(state.theta, wanted, atol=1e-7)
     assert CONVERGED in [int(t.status) for t in traces]
     assert sum(t.closures.sum() for t in traces) < 4 * STEPS
+
+
+@pytest.mark.parametrize("update", ["broyden", "bfgs"])
+def test_held_unknowns_stay_and_are_then_let_go(update: str) -> None:
+    objective: Any = Analytic()
+    objective.surrogate = SimpleNamespace(raw=lambda theta: theta, size=SIZE, network_size=SIZE - 2)
+    own, controls = self_scaled(objective, STEPS, update), controls_for(SIZE)
+    wanted, theta = np.random.default_rng(7).normal(size=SIZE), np.zeros(SIZE)
+    batch = case(bowl, wanted)
+    state = own.start(jnp.asarray(theta), batch, controls)
+    for held in (True, True, True, False, False, False):
+        state, trace = own.epoch(state, batch, controls, jnp.full(1, held, dtype=float))
+        end = np.asarray(state.theta)
+        if held:  # the rest is done soon, and that is no reason to stop
+            assert end[-2:].tobytes() == theta[-2:].tobytes()
+            assert trace.status == RUNNING
+    np.testing.assert_allclose(end, wanted, atol=1e-7)
+    assert trace.status == CONVERGED
 
 
 # ---- the paper's L-BFGS
