@@ -30,16 +30,15 @@ def _float64() -> Iterator[None]:
 
 def test_the_wide_network_computes_the_narrow_ones_function_and_derivatives() -> None:
     rng = np.random.default_rng(0)
-    with computing():
-        narrow, fresh = (
-            [(np.asarray(w), np.asarray(b) + 0.1) for w, b in initial_layers(2, widths, 2, rng)]
-            for widths in ((3, 4, 3), (7, 4, 9))
-        )
-        grown = widened(narrow, fresh)
-        x = jnp.asarray(rng.uniform(-1, 1, (11, 2)))
-        ours, theirs = (propagate(layers, x, CHANNELS, "tanh").outputs for layers in (narrow, grown))
-        for index in CHANNELS:
-            np.testing.assert_allclose(theirs[index], ours[index], rtol=1e-13, atol=1e-15)
+    narrow, fresh = (
+        [(np.asarray(w), np.asarray(b) + 0.1) for w, b in initial_layers(2, widths, 2, rng)]
+        for widths in ((3, 4, 3), (7, 4, 9))
+    )
+    grown = widened(narrow, fresh)
+    x = jnp.asarray(rng.uniform(-1, 1, (11, 2)))
+    ours, theirs = (propagate(layers, x, CHANNELS, "tanh").outputs for layers in (narrow, grown))
+    for index in CHANNELS:
+        np.testing.assert_allclose(theirs[index], ours[index], rtol=1e-13, atol=1e-15)
     for (weight, bias), (wide, wide_bias), (drawn, drawn_bias) in zip(narrow, grown, fresh, strict=True):
         rows, columns = weight.shape
         np.testing.assert_array_equal(wide[:, columns:], drawn[:, columns:])  # other neurons stay as drawn
@@ -53,10 +52,9 @@ def test_main_training_begins_where_the_narrow_one_ended() -> None:
     prepared = Grow(3).prepare(setting())
     narrow = prepared.stages["narrow"]
     own = own_objective()
-    with computing():
-        batch = own.draw(SEED)
-        trained = tgsr.training.train(own, prepared.start, setting().training, SEED, batch=batch, budget=1)
-        loss, _ = own.value(prepared.start.theta, batch, trained.controls)
+    batch = own.draw(SEED)
+    trained = tgsr.training.train(own, prepared.start, setting().training, SEED, batch=batch, budget=1)
+    loss, _ = own.value(prepared.start.theta, batch, trained.controls)
     np.testing.assert_allclose(loss, narrow["loss"][-1], rtol=1e-9)
     assert prepared.spent == narrow["closures"][-1]
     assert prepared.start.mask is None

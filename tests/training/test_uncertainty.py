@@ -272,3 +272,15 @@ def covered(
     inside = (np.abs(deviations) < 1.96).mean(axis=0)
     print("covered", inside, "spread", np.std(deviations, axis=0), "mean", np.mean(deviations, axis=0))
     assert np.all((inside >= 0.88) & (inside <= 0.99))
+
+
+@pytest.mark.parametrize(("rows", "strip"), [(6, 4), (6, 4096), (40, 4)])
+def test_columns_of_the_inverse_in_strips_or_whole(rows: int, strip: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_uncertainty, "STRIP", strip)
+    rng = np.random.default_rng(8)
+    jacobian, scale, pull = rng.normal(size=(rows, 11)), rng.uniform(0.5, 2.0, rows), rng.uniform(0.1, 1.0, 11)
+    found = _uncertainty._inverse_columns(jacobian, scale, pull, 2)
+    scaled = jacobian * scale[:, None]
+    curvature = scaled.T @ scaled
+    ridge = _uncertainty.RIDGE * np.diag(curvature).max() + pull
+    np.testing.assert_allclose(found, np.linalg.inv(curvature + np.diag(ridge))[:, -2:], rtol=1e-9, atol=1e-12)
